@@ -1,0 +1,95 @@
+"""What the instruments report about one call, as plain data that crosses the wire as JSON.
+
+Nothing here imports torch or triton: the parent reads these notes, the worker writes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass
+class Traffic:
+    """Bytes that one launch moved for one tensor argument.
+
+    loaded, stored: unmasked bytes, every load and store counted, lanes of one access that share an address once.
+    distinct_loaded, distinct_stored: bytes of the tensor touched at least once.
+    """
+
+    loaded: int = 0
+    distinct_loaded: int = 0
+    stored: int = 0
+    distinct_stored: int = 0
+
+
+@dataclass
+class Launch:
+    """One kernel launch.
+
+    signature: parameter → Triton type ("*fp16", "i32", "constexpr" …) as the JIT would specialise it.
+    constants: constexpr parameter → value, integers equal to 1 included where the JIT folds them.
+    divisible: parameters whose value (or address) the JIT would know to be a multiple of 16.
+    tensors: pointer parameter → name of the graded function's argument, "result 0", or "workspace 0".
+    """
+
+    kernel: str
+    line: int
+    grid: tuple[int, ...]
+    signature: dict[str, str]
+    constants: dict[str, Any]
+    divisible: list[str]
+    num_warps: int
+    num_stages: int
+    traffic: dict[str, Traffic] = field(default_factory=dict)
+    tensors: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Finding:
+    """Something wrong that an instrument saw. `kind` as in report.model.Failure; got and likely are sentences."""
+
+    kind: str
+    got: str
+    likely: str = ""
+    expected: str = ""
+    line: int | None = None
+    source: str = ""
+
+
+@dataclass
+class Notes:
+    """All that was seen in one call."""
+
+    launches: list[Launch] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    printed: str = ""
+    seconds: float = 0.0
+
+    def to_json(self) -> dict:
+        """A JSON-able tree."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, tree: dict) -> Notes:
+        """The notes that `to_json` wrote; TypeError, KeyError or ValueError if the tree has another form."""
+        launches = []
+        for item in tree["launches"]:
+            traffic = {name: Traffic(**one) for name, one in item.pop("traffic").items()}
+            launches.append(Launch(**item, traffic=traffic))
+        findings = [Finding(**item) for item in tree["findings"]]
+        return cls(launches, findings, str(tree["printed"]), float(tree["seconds"]))
+
+
+@dataclass
+class CallOptions:
+    """How the worker runs one call.
+
+    order_seed: shuffles the programs of a launch; None runs them in order.
+    masked_fill: what masked-off lanes without `other` read: "poison" or "zero".
+    empty_fill: what torch.empty is filled with: "poison" or "zero".
+    """
+
+    order_seed: int | None = 0
+    masked_fill: str = "poison"
+    empty_fill: str = "poison"
