@@ -1,0 +1,71 @@
+"""The table of commands: which module holds each, so that only the one that was asked for is imported.
+
+A command's module has `arguments(parser)`, which adds its own arguments, and `run(options, console) -> int`, which
+returns an exit code; it raises `drills.errors.DrillError` for what the user should read in one line. Must never import
+a command's module before it is asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class CommandModule(Protocol):
+    """What a command's module must have."""
+
+    def arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Adds the command's arguments."""
+
+    def run(self, options: argparse.Namespace, console: Console) -> int:
+        """Carries the command out and returns the exit code."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A subcommand: its name, its module and what `--help` says of it."""
+
+    name: str
+    module: str
+    says: str
+
+    @property
+    def exists(self) -> bool:
+        """Whether its module is there; found without importing it."""
+        return importlib.util.find_spec(self.module) is not None
+
+    def load(self) -> CommandModule:
+        """Imports its module."""
+        return importlib.import_module(self.module)
+
+
+TABLE = (
+    Command("list", "drills.study.listing", "lessons, exercises, progress"),
+    Command("read", "drills.study.read", "a lesson's page in the terminal"),
+    Command("hint", "drills.study.hint", "the next hint for the exercise you are at"),
+    Command("quiz", "drills.study.quiz", "a lesson's self-check, question by question"),
+    Command("watch", "drills.study.watch", "grade again whenever you save"),
+    Command("reset", "drills.study.reset", "the stub again; your file is kept"),
+    Command("undo", "drills.study.undo", "bring back what the last reset or undo replaced"),
+    Command("show", "drills.study.show", "the solution beside yours, once yours passes"),
+    Command("bench", "drills.bench.command", "speed on a GPU: mine, solution, copy bandwidth, peers"),
+    Command("batch", "drills.batch.command", "instructors: grade a folder of submissions"),
+    Command("doctor", "drills.study.doctor", "is this machine fit"),
+    Command("check", "drills.author.check", "authors: everything that must hold of the lessons"),
+)
+
+
+def available() -> dict[str, Command]:
+    """The commands whose modules are there, by name."""
+    return {command.name: command for command in TABLE if command.exists}
+
+
+def exists(name: str) -> bool:
+    """Whether the command called `name` is there."""
+    return any(command.name == name and command.exists for command in TABLE)
