@@ -27,22 +27,29 @@ class Traffic:
 class Launch:
     """One kernel launch.
 
-    signature: parameter → Triton type ("*fp16", "i32", "constexpr" …) as the JIT would specialise it.
-    constants: constexpr parameter → value, integers equal to 1 included where the JIT folds them.
-    divisible: parameters whose value (or address) the JIT would know to be a multiple of 16.
+    line: line of the kernel's `def` (or of its first decorator) in the graded file.
+    signature: parameter → Triton type ("*fp16", "i32", "constexpr" …) as the JIT would specialise it; a tuple
+        argument is a list of types, nested where it is.
+    constants: constexpr parameter → value as `constants.encode` writes it, None arguments and integers equal to 1
+        included where the JIT folds them. A part of a tuple argument is named "x.0", "x.1" ….
+    divisible: parameters (or parts) whose value (or address) the JIT would know to be a multiple of 16.
+    options: compile options other than num_warps and num_stages that the launch passed: num_ctas, maxnreg ….
+    closure: what a kernel nested in a function captured, by name, as `constants.closure_of` writes it.
     tensors: pointer parameter → name of the graded function's argument, "result 0", or "workspace 0".
     """
 
     kernel: str
     line: int
     grid: tuple[int, ...]
-    signature: dict[str, str]
+    signature: dict[str, Any]
     constants: dict[str, Any]
     divisible: list[str]
-    num_warps: int
-    num_stages: int
+    num_warps: int = 4
+    num_stages: int = 3
     traffic: dict[str, Traffic] = field(default_factory=dict)
     tensors: dict[str, str] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    closure: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass

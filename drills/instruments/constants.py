@@ -1,0 +1,79 @@
+"""Constants of a kernel launch as JSON: what a worker saw, written so that the compile gate can build it again.
+
+Imports neither torch nor triton, so that the parent may import it, and never calls what it encodes. Plain scalars stand
+for themselves. Everything else is an object with one of these keys:
+
+    {"float": "inf"}                            a float that strict JSON cannot hold
+    {"dtype": "fp16"}                           a Triton dtype
+    {"torch": "float16"}                        a torch dtype
+    {"tuple": [...]}                            a tuple or list
+    {"function": "name", "line": 12, "closure": {...}}      a @triton.jit function or plain function of the file
+    {"module": "math"}                          a module
+    {"other": "set"}                            anything else: its type's name; the gate cannot build it
+
+>>> encode((64, float("-inf"), None))
+{'tuple': [64, {'float': '-inf'}, None]}
+"""
+
+from __future__ import annotations
+
+import math
+from types import FunctionType, ModuleType
+from typing import Any
+
+MAX_DEPTH = 6
+
+
+def encode(value: Any, depth: int = 0) -> Any:
+    """`value` as a JSON-able tree; never raises, whatever `value` is."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else {"float": str(float(value))}
+    kind = type(value).__name__
+    if depth >= MAX_DEPTH:
+        return {"other": kind}
+    if kind == "constexpr":
+        return encode(getattr(value, "value", None), depth + 1)
+    if isinstance(value, (tuple, list)):
+        return {"tuple": [encode(item, depth + 1) for item in value]}
+    if kind == "dtype":
+        home = str(getattr(type(value), "__module__", ""))
+        return {"torch": str(value).removeprefix("torch.")} if home.startswith("torch") else {"dtype": str(value)}
+    if isinstance(value, ModuleType):
+        return {"module": value.__name__}
+    function = plain(value)
+    if function is None:
+        return {"other": kind}
+    return {
+        "function": function.__name__,
+        "line": function.__code__.co_firstlineno,
+        "closure": closure_of(function, depth + 1),
+    }
+
+
+def plain(value: Any) -> FunctionType | None:
+    """The Python function inside a @triton.jit kernel, however often it is wrapped; None if there is none."""
+    for _ in range(MAX_DEPTH):
+        if isinstance(value, FunctionType):
+            return value
+        value = getattr(value, "fn", None)
+    return None
+
+
+def closure_of(kernel: Any, depth: int = 0) -> dict[str, Any]:
+    """Name → encoded value of what `kernel` (wrapped or plain) captured from the functions around it."""
+    function = plain(kernel)
+    if function is None or function.__closure__ is None:
+        return {}
+    captured = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
+        try:
+            captured[name] = encode(cell.cell_contents, depth + 1)
+        except ValueError:
+            captured[name] = {"other": "unset"}
+    return captured
