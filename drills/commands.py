@@ -38,7 +38,10 @@ class Command:
     @property
     def exists(self) -> bool:
         """Whether its module is there; found without importing it."""
-        return importlib.util.find_spec(self.module) is not None
+        try:
+            return importlib.util.find_spec(self.module) is not None
+        except ModuleNotFoundError:  # its package is not there either
+            return False
 
     def load(self) -> CommandModule:
         """Imports its module."""

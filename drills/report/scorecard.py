@@ -1,0 +1,75 @@
+"""The screen: one grade as a scorecard. Knows results only, not how they came about; must never decide a verdict."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from drills.report import rows, words
+from drills.report.first_failure import failure_lines
+from drills.report.model import Grade
+from drills.report.next_step import count_line, next_lines
+from drills.report.rows import QUIET, TITLE
+
+_DEVICES = {"cpu": "the CPU interpreter", "cuda": "the GPU"}
+
+
+def print_scorecard(grade: Grade, console: Console, commands: frozenset[str] = frozenset()) -> None:
+    """Prints the whole scorecard. commands: the subcommands that it may suggest ("hint", "show")."""
+    for line in scorecard(grade, console, commands):
+        # soft_wrap: the lines fit already, and a command must stay whole when it is copied.
+        console.print(line, soft_wrap=True)
+
+
+def scorecard(grade: Grade, console: Console, commands: frozenset[str] = frozenset()) -> list[Text]:
+    """The scorecard's lines, made for the console's width."""
+    parts = [header_lines(grade, console), _lesson_part(grade, console), failure_lines(grade, console)]
+    parts += [next_lines(grade, console, commands), [count_line(grade)]]
+    lines = [Text()]
+    for part in parts[:3]:
+        lines += [*part, Text()] if part else []
+    return lines + parts[3] + parts[4] + [Text()]
+
+
+def header_lines(grade: Grade, console: Console) -> list[Text]:
+    """What is graded and by what, broken between facts where they do not fit one line."""
+    device = _DEVICES.get(grade.device, words.clean(grade.device, 60))
+    target = words.shorten_path(words.clean(grade.target), max(20, console.width - 40))
+    facts = [f"Grading {target} on {device}"]
+    facts += [f"{name} {words.clean(version, 30)}" for name, version in grade.versions.items()]
+    facts += [f"isolation {grade.isolation}"] if grade.isolation else []
+    facts += [f"level {grade.level} only"] if grade.level else []
+    lines, line = [], ""
+    for fact in facts:
+        joined = f"{line} · {fact}" if line else f" {fact}"
+        if line and len(joined) > console.width:
+            lines.append(line)
+            joined = f"   {fact}"
+        line = joined
+    texts = [Text(one, TITLE if not index else QUIET) for index, one in enumerate([*lines, line])]
+    if grade.instruments not in ("", "on"):
+        says = words.clean(grade.instruments)
+        texts += [Text(f" instruments {says if says.startswith('off') else 'off: ' + says}", "yellow")]
+    return texts
+
+
+def _lesson_part(grade: Grade, console: Console) -> list[Text]:
+    width = min(console.width, 88)
+    lines: list[Text] = []
+    for lesson in grade.lessons:
+        lines += rows.lesson_lines(lesson, rows.name_width(grade), width)
+        for exercise in lesson.exercises:
+            if exercise.state == "passed":
+                lines += _advice_lines(exercise.name, exercise.advice, console)
+    return lines + [Text(f"  {reason}", QUIET) for reason in rows.off_lines(grade)]
+
+
+def _advice_lines(name: str, advice: list[str], console: Console) -> list[Text]:
+    lines: list[Text] = []
+    for text in advice[:2]:
+        wrapped = Text(f"{name}: {words.clean(text)}", "yellow").wrap(console, max(20, console.width - 14))
+        heads = ["    advice  "] + [" " * 12] * len(wrapped)
+        lines += [Text.assemble((head, QUIET), one) for head, one in zip(heads, wrapped, strict=False)]
+    for line in lines:
+        line.rstrip()
+    return lines
