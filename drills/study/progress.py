@@ -5,8 +5,8 @@ Never needed for grading: a missing or broken file is an empty progress. Names a
 
 from __future__ import annotations
 
-import contextlib
 import datetime
+import itertools
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -46,50 +46,68 @@ def load(folder: Path = FOLDER) -> Progress:
     )
 
 
-def save(progress: Progress, folder: Path = FOLDER) -> None:
-    """Writes the progress; a file that is not ours is first renamed to `.progress.broken.json`. OSError if it can't."""
-    path = folder / NAME
+def broken(folder: Path = FOLDER) -> bool:
+    """Whether there is a progress file that is not ours to read: damaged, or something else altogether."""
     try:
-        readable = isinstance(json.loads(path.read_text(encoding="utf-8")), dict)
+        return not isinstance(json.loads((folder / NAME).read_text(encoding="utf-8")), dict)
     except FileNotFoundError:
-        readable = True
-    except (ValueError, RecursionError):
-        readable = False
-    if not readable:
-        path.replace(folder / ".progress.broken.json")
+        return False
+    except (OSError, ValueError, RecursionError):
+        return True
+
+
+def save(progress: Progress, folder: Path = FOLDER) -> str:
+    """Writes the progress. A broken file is first set aside under another name, which is said. OSError if it can't."""
+    path, told = folder / NAME, ""
+    if broken(folder):
+        aside = _free_name(folder)
+        path.replace(aside)
+        told = f"{folder.name}/{NAME} could not be read; it is kept as {aside.name} and a new one is begun."
     write_atomically(path, json.dumps({"schema": SCHEMA, **asdict(progress)}, indent=2) + "\n")
+    return told
 
 
-def record_passed(names: dict[str, str], folder: Path = FOLDER) -> None:
-    """Notes exercises that passed: "l4.merge_state" → sha256 of the file. The first time stays. Never raises OSError."""
-    if not names:
-        return
+def record_passed(names: dict[str, str], folder: Path = FOLDER) -> str:
+    """Notes exercises that passed: "l4.merge_state" → sha256 of the file. The first time stays.
+
+    Never raises OSError. Like every `record_…` it returns "", or one sentence for the learner about the file.
+    """
     progress = load(folder)
     now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     new = {name: {"when": now, "sha256": sha256} for name, sha256 in names.items() if name not in progress.passed}
-    if new:
-        progress.passed |= new
-        _try_to_save(progress, folder)
+    if not new:
+        return ""
+    progress.passed |= new
+    return _try_to_save(progress, folder)
 
 
-def record_hint(name: str, stage: int, folder: Path = FOLDER) -> None:
+def record_hint(name: str, stage: int, folder: Path = FOLDER) -> str:
     """Notes that hint number `stage` (from 1) of an exercise was shown. Never raises OSError."""
     progress = load(folder)
     progress.hints[name] = max(stage, progress.hints.get(name, 0))
-    _try_to_save(progress, folder)
+    return _try_to_save(progress, folder)
 
 
-def record_quiz(lesson: str, right: int, of: int, folder: Path = FOLDER) -> None:
+def record_quiz(lesson: str, right: int, of: int, folder: Path = FOLDER) -> str:
     """Notes the score of a quiz that was finished; the latest counts. Never raises OSError."""
     progress = load(folder)
     progress.quiz[lesson] = {"right": right, "of": of}
-    _try_to_save(progress, folder)
+    return _try_to_save(progress, folder)
 
 
-def _try_to_save(progress: Progress, folder: Path) -> None:
-    """A folder that cannot be written must not spoil a verdict or a quiz."""
-    with contextlib.suppress(OSError):
-        save(progress, folder)
+def _try_to_save(progress: Progress, folder: Path) -> str:
+    """A folder that cannot be written must not spoil a verdict or a quiz: the trouble is only said."""
+    try:
+        return save(progress, folder)
+    except OSError as error:
+        return f"Your progress is not kept: {folder.name}/{NAME}: {error.strerror or error}"
+
+
+def _free_name(folder: Path) -> Path:
+    """A name for a broken file that no earlier one has."""
+    return next(
+        path for number in itertools.count(1) if not (path := folder / f".progress.broken-{number}.json").exists()
+    )
 
 
 def _items(tree: dict[str, Any], key: str) -> list[tuple[str, Any]]:

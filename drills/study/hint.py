@@ -1,0 +1,70 @@
+"""`grade.py hint`: the next hint for the exercise that a learner is at, one stage at a time.
+
+The hints are the page's. Must never import torch, and never shows a later stage before it is asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+
+from drills import catalog
+from drills.errors import PASSED, WrongUse
+from drills.study import lesson_page, progress
+from drills.study.page import STAGES, Page
+from drills.study.render import show
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.add_argument("lesson", nargs="?", metavar="LESSON[.EXERCISE]", help="left out: where you are")
+    parser.add_argument("--all", action="store_true", help="all three hints of the exercise")
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Shows the next unseen hint of the first exercise that has not passed, or of the exercise named."""
+    done = progress.load()
+    selection = catalog.find(options.lesson) if options.lesson else _where_you_are(done)
+    lesson = selection.lesson
+    page = lesson_page.load(lesson)
+    names = [name for name in selection.exercises if f"{lesson.short}.{name}" not in done.passed]
+    if not names and selection.whole:
+        console.print(f" {lesson.short}: every exercise has passed. Name one to see its hints again:")
+        console.print(f"   python grade.py hint {lesson.short}.{selection.exercises[0]} --all")
+        return PASSED
+    name = (names or list(selection.exercises))[0]
+    _show_hints(console, page, lesson.short, name, done.hints.get(f"{lesson.short}.{name}", 0), options.all)
+    return PASSED
+
+
+def _where_you_are(done: progress.Progress) -> catalog.Selection:
+    """The first lesson with an exercise that has not passed; the last lesson if all have."""
+    selections = catalog.select([])
+    if not selections:
+        raise WrongUse("there are no lessons here")
+    for selection in selections:
+        if any(f"{selection.lesson.short}.{name}" not in done.passed for name in selection.exercises):
+            return selection
+    return selections[-1]
+
+
+def _show_hints(console: Console, page: Page, short: str, name: str, seen: int, everything: bool) -> None:
+    hints = page.hints.get(name)
+    if not hints:
+        raise WrongUse(f"content/{page.path.name} has no hints for {name}")
+    seen = max(0, min(seen, STAGES))
+    stages = range(1, STAGES + 1) if everything else [min(seen + 1, STAGES)]
+    for stage in stages:
+        again = " (seen before)" if stage <= seen and not everything else ""
+        console.print(f" {short} · {name} · hint {stage} of {STAGES}{again}\n", style="bold")
+        show(console, hints[stage - 1], indent=1)
+        console.print()
+    last = max(stages)
+    trouble = progress.record_hint(f"{short}.{name}", last)
+    if trouble:
+        console.print(f" {trouble}")
+    if last < STAGES:
+        console.print(f" Still stuck?  python grade.py hint {short}.{name}", style="dim")
+    else:
+        console.print(f" That was the last.  The solution: python grade.py show {short}.{name} --anyway", style="dim")

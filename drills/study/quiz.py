@@ -1,0 +1,122 @@
+"""`grade.py quiz`: a page's self-check, one question at a time, with the explanation after each answer.
+
+Works in a terminal and with answers from a pipe, one a line. Must never import torch, and never runs a page's code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from rich.console import Console
+
+from drills import catalog
+from drills.catalog import Entry
+from drills.errors import PASSED, WrongUse
+from drills.study import lesson_page, progress
+from drills.study.answers import Verdict, expected, judge
+from drills.study.page import Page
+from drills.study.question import Question
+from drills.study.render import one_line, show
+
+HOW = {
+    "number": "a number",
+    "choice": "a letter",
+    "output": "what it prints",
+}
+
+
+class Stop(Exception):
+    """The learner has had enough, or the input has ended."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.add_argument("lesson", metavar="LESSON", help="l4")
+    parser.add_argument("--list", action="store_true", help="only list the questions")
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Asks every question of the lesson's page, and keeps the score."""
+    lesson = catalog.find(options.lesson).lesson
+    page = lesson_page.load(lesson)
+    if not page.questions:
+        raise WrongUse(f"content/{lesson.page.name} has no questions")
+    if options.list:
+        _list(console, lesson, page)
+        return PASSED
+    typed = sys.stdin.isatty()
+    if typed:
+        console.print(" Enter alone skips a question, q ends the quiz.\n", style="dim")
+    right = answered = 0
+    try:
+        for question in page.questions:
+            verdict = _ask(console, lesson, page, question, typed)
+            right += verdict.right is True
+            answered += 1
+    except (Stop, KeyboardInterrupt):
+        console.print()
+    _end(console, lesson, right, answered, len(page.questions))
+    return PASSED
+
+
+def _list(console: Console, lesson: Entry, page: Page) -> None:
+    for question in page.questions:
+        console.print(f" {question.number:2}  {question.kind:<7} {one_line(question.text, 66)}")
+    score = progress.load().quiz.get(lesson.short)
+    if score:
+        console.print(f"\n Last time: {score['right']} of {score['of']}.")
+
+
+def _ask(console: Console, lesson: Entry, page: Page, question: Question, typed: bool) -> Verdict:
+    """Puts one question and says how the answer was."""
+    console.print(f" {lesson.short} · question {question.number} of {len(page.questions)}", style="bold")
+    show(console, question.text, indent=1)
+    verdict, given = _answer(console, question, typed)
+    if verdict.right:
+        console.print(" Right.", style="green")
+    elif given:
+        console.print(f" Not quite. {verdict.says}".rstrip() + f" The answer is {expected(question)}.", style="yellow")
+    else:
+        console.print(f" Skipped. The answer is {expected(question)}.", style="yellow")
+    show(console, question.explanation, indent=1)
+    console.print(f" (content/{page.path.name}#self-check)\n", style="dim")
+    return verdict
+
+
+def _answer(console: Console, question: Question, typed: bool) -> tuple[Verdict, str]:
+    """Reads an answer. In a terminal one that cannot be read is asked for again; from a pipe it is wrong."""
+    while True:
+        given = _line(console, question, typed)
+        if given.casefold() in ("q", "quit"):
+            raise Stop
+        if not given:
+            return Verdict(False), given
+        verdict = judge(question, given)
+        if verdict.right is not None:
+            return verdict, given
+        if not typed:
+            return Verdict(False, verdict.says), given
+        console.print(f" {verdict.says}", style="yellow")
+
+
+def _line(console: Console, question: Question, typed: bool) -> str:
+    """One line of input; what came from a pipe is echoed, so that the transcript reads like a dialog."""
+    console.print(f" {HOW[question.kind]} > ", end="")
+    line = sys.stdin.readline()
+    if not line:
+        raise Stop
+    if not typed:
+        console.print(line.strip())
+    return line.strip()
+
+
+def _end(console: Console, lesson: Entry, right: int, answered: int, of: int) -> None:
+    """The score. It is kept when every question was put."""
+    if answered < of:
+        console.print(f" Stopped after {answered} of {of} questions, {right} right. Nothing is kept.")
+        return
+    console.print(f" {lesson.short}: {right} of {of} right.", style="bold")
+    trouble = progress.record_quiz(lesson.short, right, of)
+    if trouble:
+        console.print(f" {trouble}")
