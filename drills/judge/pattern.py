@@ -1,0 +1,203 @@
+"""The shape of an error: what can be said of a wrong answer that no listed mistake explains.
+
+Each function returns one sentence, or "" where its pattern is not there. States what is seen, and asks where it points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import permutations
+
+import torch
+
+from drills.judge import words
+from drills.judge.compare import Comparison
+from drills.judge.signature import axes_of_result, axis_word, parameters
+from drills.judge.where import where
+from drills.lessons.base import Args, Exercise
+
+RATIOS = {
+    math.log(2): "ln 2",
+    1 / math.log(2): "1 / ln 2",
+    2.0: "2",
+    0.5: "1/2",
+    -1.0: "-1",
+    math.e / 2: "e / 2",
+}
+"""Factors that have a name."""
+
+ROUNDING = 64.0
+"""An error of at most this many tolerances looks like rounding."""
+
+
+def shape_of_error(exercise: Exercise, args: Args, compared: list[Comparison]) -> str:
+    """One sentence on the first wrong result: the first pattern that fits, "" if none does."""
+    shown = next(one for one in compared if not one.right)
+    for pattern in PATTERNS:
+        sentence = pattern(exercise, args, shown)
+        if sentence:
+            return sentence
+    return ""
+
+
+def not_finite(exercise: Exercise, args: Args, shown: Comparison) -> str:
+    """NaN or infinities, and which rows have them."""
+    name = shown.output.name
+    bad = shown.wrong & ~shown.got.isfinite()
+    if not bool(bad.any()):
+        return ""
+    what = "NaN" if bool(shown.got[bad].isnan().all()) else "not finite"
+    reason = where(exercise, args, shown)
+    if reason:
+        return f"{name} is {what} where {reason}: (-inf) - (-inf) and 0 * NaN are NaN, so handle that case before them."
+    if not bool((bad == shown.wrong).all()) or bool(bad.all()):
+        return (
+            f"{name} is {what} in {int(bad.sum())} of {bad.numel()} elements: is it written, and is the shift finite?"
+        )
+    return f"{name} is {what} in {int(bad.sum())} of {bad.numel()} elements and right elsewhere."
+
+
+def constant(exercise: Exercise, args: Args, shown: Comparison) -> str:
+    """One value everywhere."""
+    if shown.got.numel() < 2 or bool((shown.expected == shown.expected.flatten()[0]).all()):
+        return ""
+    first = shown.got.flatten()[0]
+    if bool((shown.got == first).all()):
+        return f"{shown.output.name} is {words.number(float(first))} everywhere: is the result stored?"
+    return ""
+
+
+def ratio(exercise: Exercise, args: Args, shown: Comparison) -> str:
+    """A constant factor, over all or by row."""
+    big = shown.expected.isfinite() & shown.got.isfinite() & (shown.expected.abs() > 20 * shown.limit)
+    big &= shown.expected.abs() > 0
+    if int(big.sum()) < 2:
+        return ""
+    factor = shown.got / torch.where(big, shown.expected, 1.0)
+    slack = 3 * shown.limit / torch.where(big, shown.expected.abs(), 1.0)
+    middle = float(factor[big].median())
+    if bool(((factor - middle).abs() <= slack * max(1.0, abs(middle)))[big].all()):
+        name = next((text for value, text in RATIOS.items() if abs(value - middle) < 2e-3 * abs(value)), "")
+        text = words.number(round(middle, 4)) + (f" ({name})" if name else "")
+        return f"{shown.output.name} is {text} times what it should be, everywhere."
+    if shown.output.kind != "value" or shown.expected.shape[-1] < 4:
+        return ""
+    by_row = torch.where(big, factor, torch.nan).nanmedian(dim=-1, keepdim=True).values
+    if bool(((factor - by_row).abs() <= slack * by_row.abs().clamp(min=1.0))[big].all()):
+        return f"Each row of {shown.output.name} is off by a factor of its own: is the sum of weights divided out once?"
+    return ""
+
+
+def offset(exercise: Exercise, args: Args, shown: Comparison) -> str:
+    """A constant difference of an LSE."""
+    if shown.output.kind != "lse":
+        return ""
+    finite = shown.expected.isfinite() & shown.got.isfinite()
+    if int(finite.sum()) < 2:
+        return ""
+    difference = (shown.got - shown.expected)[finite]
+    middle = float(difference.median())
+    if bool(((difference - middle).abs() <= 3 * shown.limit[finite]).all()):
+        return f"{shown.output.name} is {words.number(round(middle, 5))} more than it should be, everywhere."
+    return ""
+
+
+def copy_of_input(exercise: Exercise, args: Args, shown: Comparison) -> str:
+    """An argument handed back."""
+    for name, value in zip(parameters(exercise), args, strict=False):
+        if isinstance(value, torch.Tensor) and value.shape == shown.got.shape:
+            same = value.to("cpu", torch.float64)
+            if bool(((same == shown.got) | (same.isnan() & shown.got.isnan())).all()):
+                return f"{shown.output.name} is {name} unchanged."
+    return ""
+
+
+def permuted(exercise: Exercise, args: Args, shown: Comparison) -> str:
+    """Right numbers at the wrong places: another order of the axes, or of one axis."""
+    axes = axes_of_result(exercise, shown.index)
+    for order in permutations(range(shown.expected.dim())):
+        if order == tuple(range(len(order))):
+            continue
+        moved = shown.expected.permute(order).reshape(shown.got.shape)
+        if _close(shown, moved):
+            names = ", ".join(axes[i] if i < len(axes) else str(i) for i in order)
+            return f"{shown.output.name} holds the right numbers in the order [{names}]: check the offset of each axis."
+    for axis in range(shown.expected.dim()):
+        if shown.expected.shape[axis] > 1 and _close(shown, shown.expected.flip(axis)):
+            return f"{shown.output.name} is reversed along the {axis_word(axes[axis] if axis < len(axes) else '')}s."
+    return ""
+
+
+def _close(shown: Comparison, other: torch.Tensor) -> bool:
+    return bool((((shown.got - other).abs() <= 2 * shown.limit.max()) | (shown.got == other)).all())
+
+
+def columns(exercise: Exercise, args: Args, shown: Comparison) -> str:
+    """Only some columns of every wrong row: a tail, or a head."""
+    if shown.output.kind != "value" or shown.wrong.shape[-1] < 2:
+        return ""
+    wrong = shown.wrong.reshape(-1, shown.wrong.shape[-1]).any(dim=0)
+    last = len(wrong) - 1
+    chosen = wrong.nonzero().flatten().tolist()
+    if len(chosen) == len(wrong) or chosen[-1] - chosen[0] != len(chosen) - 1:
+        return ""
+    place = f"columns {chosen[0]} to {chosen[-1]}" if len(chosen) > 1 else f"column {chosen[0]}"
+    if chosen[-1] == last:
+        return f"Only the last columns are wrong ({place} of {len(wrong)}): is the whole row covered, tail included?"
+    return f"Only {place} of {len(wrong)} are wrong."
+
+
+def some_rows(exercise: Exercise, args: Args, shown: Comparison) -> str:
+    """Only some rows, by a property of the input or by their place."""
+    wrong = shown.wrong_rows
+    if wrong.dim() == 0 or bool(wrong.all()):
+        return ""
+    reason = where(exercise, args, shown)
+    if reason:
+        return f"Wrong only where {reason}."
+    axes = axes_of_result(exercise, shown.index)
+    for axis, size in enumerate(wrong.shape):
+        others = [other for other in range(wrong.dim()) if other != axis]
+        chosen = (wrong.any(dim=others) if others else wrong).nonzero().flatten().tolist()
+        name = axis_word(axes[axis] if axis < len(axes) else "")
+        if size > 2 and chosen == [size - 1]:
+            return f"Only the last {name} is wrong: does the grid, or the loop, reach the end?"
+        if size > 2 and chosen == [0]:
+            return f"Only the first {name} is wrong: does an offset or a loop start one too late?"
+        if size > 2 and chosen == list(range(1, size)):
+            return f"Only the first {name} is right: check the offset from one {name} to the next."
+    place = words.rows(wrong, axes)
+    return f"Wrong only in {place}." if "rows" not in place else ""
+
+
+def rounding(exercise: Exercise, args: Args, shown: Comparison) -> str:
+    """An error just above the tolerance, all over."""
+    off = ((shown.got - shown.expected).abs() / shown.limit)[shown.wrong]
+    if not bool(off.isfinite().all()) or float(off.max()) > ROUNDING:
+        return ""
+    return (
+        f"The error is {words.number(round(float(off.max()), 1))} times the tolerance, as rounding would make it: "
+        "keep weights, sums and s in float32 and cast only where you store."
+    )
+
+
+def all_of_it(exercise: Exercise, args: Args, shown: Comparison) -> str:
+    """Nothing more can be said."""
+    if bool(shown.wrong.all()):
+        return f"All of {shown.output.name} is wrong: compute one element by hand and compare."
+    return ""
+
+
+PATTERNS: tuple[Callable[[Exercise, Args, Comparison], str], ...] = (
+    not_finite,
+    constant,
+    copy_of_input,
+    ratio,
+    offset,
+    permuted,
+    columns,
+    some_rows,
+    rounding,
+    all_of_it,
+)
