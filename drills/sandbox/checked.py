@@ -1,0 +1,65 @@
+"""A dataclass from JSON that nobody vouches for: every field has the type that it is annotated with, or `Malformed`.
+
+Knows dataclasses, the plain types, Any, `X | None`, list, dict with string keys, and tuple[X, ...]; nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from drills.sandbox.wire import MAX_DEPTH, Malformed
+
+T = TypeVar("T")
+
+
+def build(kind: type[T], tree: Any, text: Callable[[str], str] = str) -> T:
+    """`kind` from `tree`; every string in it goes through `text`. Unknown or missing fields are `Malformed`."""
+    return _value(kind, tree, text, 0)
+
+
+def _value(hint: Any, tree: Any, text: Callable[[str], str], depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise Malformed("notes nested too deep")
+    if is_dataclass(hint):
+        return _dataclass(hint, tree, text, depth)
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return None if tree is None else _value(next(p for p in parts if p is not type(None)), tree, text, depth)
+    if origin in (list, tuple) and isinstance(tree, list):
+        return origin(_value(parts[0], item, text, depth + 1) for item in tree)
+    if origin is dict and isinstance(tree, dict):
+        return {text(name): _value(parts[1], item, text, depth + 1) for name, item in tree.items()}
+    if hint is Any:
+        return _any(tree, text, depth)
+    if hint is float and type(tree) is int:
+        return float(tree)
+    if type(tree) is not hint:
+        raise Malformed("notes of the wrong type")
+    return text(tree) if hint is str else tree
+
+
+def _dataclass(kind: type, tree: Any, text: Callable[[str], str], depth: int) -> Any:
+    hints = _hints(kind)
+    required = {one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}
+    if not isinstance(tree, dict) or not required <= tree.keys() <= hints.keys():
+        raise Malformed("notes of the wrong form")
+    return kind(**{name: _value(hints[name], item, text, depth + 1) for name, item in tree.items()})
+
+
+def _any(tree: Any, text: Callable[[str], str], depth: int) -> Any:
+    if depth > MAX_DEPTH:
+        raise Malformed("notes nested too deep")
+    if isinstance(tree, list):
+        return [_any(item, text, depth + 1) for item in tree]
+    if isinstance(tree, dict):
+        return {text(name): _any(item, text, depth + 1) for name, item in tree.items()}
+    return text(tree) if isinstance(tree, str) else tree
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)

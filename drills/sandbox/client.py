@@ -1,0 +1,197 @@
+"""The parent's view of a worker: call a graded function, get a Reply. Always a Reply, whatever the worker does.
+
+One Worker serves one graded file. Its process is replaced after every death. Must never import the graded file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from drills.errors import GraderFailed
+from drills.instruments.notes import CallOptions, Notes
+from drills.sandbox import outcome, wire
+from drills.sandbox.channel import Channel, Flood, Gone, Late
+from drills.sandbox.checked import build
+from drills.sandbox.limits import Caps
+from drills.sandbox.nursery import Child, Nursery
+from drills.sandbox.outcome import Death, Raised, Reply
+
+START_SECONDS = 60.0
+"""For the grader's own part of a worker's start (importing triton, CUDA): no learner's code runs in it."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call. names: argument names by position. inplace: positions of arguments that may and shall change."""
+
+    exercise: str
+    args: tuple[Any, ...]
+    names: tuple[str, ...] = ()
+    inplace: tuple[int, ...] = ()
+    options: CallOptions = field(default_factory=CallOptions)
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a worker says of itself before it has seen graded code.
+
+    on: whether the instruments watch. note: why not, or what they cannot do. versions: of triton, CUDA device ….
+    """
+
+    on: bool
+    note: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """How loading the graded file went: the functions that it defines, or why there are none."""
+
+    functions: tuple[str, ...] = ()
+    raised: Raised | None = None
+    death: Death | None = None
+    printed: str = ""
+
+
+class Worker:
+    """file: the graded file. device: "cpu" (interpreter) or "cuda". timeout: seconds for one call."""
+
+    def __init__(self, nursery: Nursery, file: Path, device: str, timeout: float, caps: Caps | None = None) -> None:
+        self.nursery = nursery
+        self.file = file
+        self.device = device
+        self.timeout = timeout
+        self.caps = caps or Caps()
+        self.status: Status | None = None
+        self.child: Child | None = None
+        self.channel: Channel | None = None
+        self.loading: Loaded | None = None
+        self.nonce = ""
+
+    def start(self) -> None:
+        """Fork the process and let it begin to load, without waiting for it."""
+        here, there = socket.socketpair()
+        reading, writing = os.pipe()
+        self.nonce = secrets.token_hex(8)
+        config = {"file": str(self.file), "device": self.device, "nonce": self.nonce}
+        try:
+            self.child = self.nursery.fork("worker", config, self.caps, [there, writing])
+        finally:
+            there.close()
+            os.close(writing)
+        self.channel = Channel(here, reading)
+        self.loading = None
+
+    def load(self) -> Loaded:
+        """Wait until the graded file is loaded. Raises GraderFailed if the grader's own part of the start fails."""
+        if self.channel is None:
+            self.start()
+        if self.loading is None:
+            self.status = self._first_words()
+            self.loading = self._loaded()
+        return self.loading
+
+    def call(self, call: Call) -> Reply:
+        """Call a graded function. A file that does not load gives a Reply that says so."""
+        if self.child is not None and self.child.ended() is not None:
+            self.close()
+        loaded = self.load()
+        if loaded.raised or loaded.death:
+            return Reply(raised=loaded.raised, death=loaded.death, printed=loaded.printed)
+        try:
+            data = wire.encode(wire.Message(self._head(call), call.args), wire.CALL)
+        except wire.Malformed as error:
+            raise GraderFailed(f"the arguments of {call.exercise} do not fit the wire: {error}") from error
+        deadline = time.monotonic() + self.timeout
+        answer = self._exchange(data, deadline)
+        if isinstance(answer, Death):
+            return Reply(death=answer, printed=self._bury())
+        try:
+            reply = _reply(answer)
+        except wire.Malformed as error:
+            return Reply(death=outcome.malformed(error), printed=self._bury())
+        reply.printed = self.channel.take_printed()
+        return reply
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        self._bury()
+
+    def _head(self, call: Call) -> dict[str, Any]:
+        self.nonce = secrets.token_hex(8)
+        return {
+            "nonce": self.nonce,
+            "exercise": call.exercise,
+            "names": list(call.names),
+            "inplace": list(call.inplace),
+            "options": asdict(call.options),
+        }
+
+    def _first_words(self) -> Status:
+        answer = self._exchange(b"", time.monotonic() + START_SECONDS)
+        if isinstance(answer, Death):
+            printed = self._bury()
+            raise GraderFailed(f"the worker did not start: {answer.words}\n{printed}".rstrip())
+        return build(Status, answer.head.get("status"))
+
+    def _loaded(self) -> Loaded:
+        answer = self._exchange(b"", time.monotonic() + self.timeout, importing=True)
+        if isinstance(answer, Death):
+            return Loaded(death=answer, printed=self._bury())
+        head = answer.head
+        try:
+            if "raised" in head:
+                return Loaded(raised=Raised.from_json(head["raised"]), printed=self.channel.take_printed())
+            return Loaded(functions=tuple(build(list[str], head.get("functions"))))
+        except wire.Malformed as error:
+            return Loaded(death=outcome.malformed(error), printed=self._bury())
+
+    def _exchange(self, data: bytes, deadline: float, importing: bool = False) -> wire.Message | Death:
+        try:
+            if data:
+                self.channel.send(data, deadline)
+            answer = self.channel.receive(deadline)
+            if answer.head.get("nonce") != self.nonce:
+                raise wire.Malformed("an answer to another question")
+            return answer
+        except Late:
+            return outcome.timed_out(self.timeout, importing)
+        except Flood:
+            return outcome.flooded()
+        except wire.Malformed as error:
+            return outcome.malformed(error)
+        except Gone:
+            return outcome.died(self.child.ended(1.0))
+
+    def _bury(self) -> str:
+        """Kill the process and its family; what it had printed."""
+        printed = ""
+        if self.child is not None:
+            self.child.kill()
+        if self.channel is not None:
+            printed = self.channel.take_printed()
+            self.channel.close()
+        self.child = self.channel = self.loading = None
+        return printed
+
+
+def _reply(answer: wire.Message) -> Reply:
+    head = answer.head
+    if "oversized" in head:
+        raise wire.Oversized(outcome.clean(str(head["oversized"]), outcome.TEXT_LIMIT))
+    notes = build(Notes, head.get("notes"), outcome.clean)
+    if "raised" in head:
+        return Reply(raised=Raised.from_json(head["raised"]), notes=notes)
+    after: dict[int, Any] = {}
+    with contextlib.suppress(TypeError, ValueError):
+        results, changed = answer.tree
+        after = {int(position): value for position, value in changed}
+        return Reply(results=results, after=after, notes=notes)
+    raise wire.Malformed("an answer without results")

@@ -1,0 +1,59 @@
+"""Loads a graded file and says what went wrong in it, in the learner's own lines. Runs in the worker only."""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+MESSAGE_LIMIT = 2000
+
+
+def load(file: Path) -> ModuleType:
+    """Run the graded file as a module named after it; whatever it raises comes out."""
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    sys.dont_write_bytecode = True
+    spec.loader.exec_module(module)
+    return module
+
+
+def functions(module: ModuleType) -> list[str]:
+    """Names of what can be called in it."""
+    return sorted(name for name, value in vars(module).items() if isinstance(name, str) and callable(value))
+
+
+def describe(error: BaseException, file: Path) -> dict[str, Any]:
+    """type, message, line and source of an exception: the innermost line of the learner's file, first cause first."""
+    chain = _chain(error)
+    line = next((line for one in reversed(chain) if (line := _line(one, file)) is not None), None)
+    root = chain[-1]
+    source = linecache.getline(str(file), line).strip() if line else ""
+    return {"type": type(root).__name__, "message": _message(root), "line": line, "source": source}
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The exception, then what it was raised from, to the first cause."""
+    chain = [error]
+    while (cause := chain[-1].__cause__) is not None and cause not in chain:
+        chain.append(cause)
+    return chain
+
+
+def _line(error: BaseException, file: Path) -> int | None:
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return error.lineno
+    lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == str(file)]
+    return lines[-1] if lines else None
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)[:MESSAGE_LIMIT]
+    except Exception:
+        return ""
