@@ -17,7 +17,7 @@ LOG2E = 1.4426950408889634
 # Given: merging N states, the subject of l4.
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["N"])
 def merge_states_kernel(
     v,  # [B, N, Hq, D] float32
     s,  # [B, N, Hq] float32, base 2; -inf where a state is empty
@@ -101,7 +101,7 @@ def store_states(v_out, s_out, state, live, m, l, acc, D: tl.constexpr, BLOCK_D:
 
 
 # END SOLUTION
-@triton.jit
+@triton.jit(do_not_specialize=["B", "P", "N"])
 def attend_shared_kernel(
     q,  # [B, Hq, D], strides q_b, q_h, q_d
     k,  # [P, Hkv, D], strides k_n, k_h, k_d
@@ -160,7 +160,7 @@ def attend_shared_kernel(
     # END SOLUTION
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["groups", "N"])
 def attend_paged_kernel(
     q,  # [B, Hq, D], strides q_b, q_h, q_d
     kv,  # [pages, 2, page_size, Hkv, D]: keys at [:, 0], values at [:, 1]; strides kv_p, kv_2, kv_n, kv_h, kv_d

@@ -42,6 +42,7 @@ class Exercise:
     draw: a seeded torch.Generator → arguments of a small ordinary case. Different every time; used to diagnose.
     floor: arguments → the least bytes that any right kernel moves; None where no traffic is graded.
     limit: largest allowed multiple of that floor.
+    counted: names of the parameters whose loads alone are counted against the floor; () counts all bytes moved.
     must_read: arguments → the least bytes that kernels must load to have computed the result.
     """
 
@@ -54,6 +55,7 @@ class Exercise:
     draw: Callable[[Any], Args]
     floor: Callable[..., int] | None = None
     limit: float = 1.05
+    counted: tuple[str, ...] = ()
     must_read: Callable[..., int] | None = None
 
 

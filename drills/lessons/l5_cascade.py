@@ -1,0 +1,187 @@
+"""Lesson 5, cascade attention: its exercises, their float64 oracle, bytes floor and bench shapes.
+
+The mistakes that are recognized stand in cascade_mistakes.py, the maths of page tables in paging.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import torch
+
+from drills.lessons.base import Args, BenchCase, Exercise, Lesson, Output
+from drills.lessons.cascade_mistakes import MISTAKES
+from drills.lessons.paging import (
+    attend,
+    draw_cascade,
+    draw_levels,
+    draw_paged,
+    draw_shared,
+    group_of,
+    keys_of,
+    largest_score,
+    stack,
+)
+
+
+def attend_shared_oracle(q, k, v, scale=None):
+    """Every request's queries against the one prefix."""
+    return stack([attend(one, k, v, scale) for one in q], q)
+
+
+def attend_paged_oracle(q, kv_cache, indptr, indices, last_page_len, scale=None):
+    """Each request's queries against its own pages."""
+    own = [keys_of(kv_cache, indptr, indices, last_page_len, i) for i in range(len(q))]
+    return stack([attend(one, k, v, scale) for one, (k, v) in zip(q, own, strict=True)], q)
+
+
+def cascade_oracle(q, k_shared, v_shared, kv_cache, indptr, indices, last_page_len, scale=None):
+    """Flat attention: the prefix and the own keys of a request in one softmax."""
+    states = []
+    for i, one in enumerate(q):
+        k, v = keys_of(kv_cache, indptr, indices, last_page_len, i)
+        states.append(attend(one, torch.cat([k_shared, k]), torch.cat([v_shared, v]), scale))
+    return stack(states, q)
+
+
+def multi_level_oracle(q, kv_cache, levels, scale=None):
+    """Flat attention: all levels' keys of a request in one softmax."""
+    states = []
+    for i, one in enumerate(q):
+        groups = [(level, group_of(level[0], i)) for level in levels]
+        keys = [keys_of(kv_cache, *level[1:], g) for level, g in groups if g is not None]
+        nothing = kv_cache[:0, 0].flatten(0, 1)
+        k = torch.cat([nothing, *(k for k, _ in keys)])
+        v = torch.cat([nothing, *(v for _, v in keys)])
+        states.append(attend(one, k, v, scale))
+    return stack(states, q)
+
+
+def _bound_shared(q, k, v, scale=None) -> float:
+    return largest_score(q, k, scale=scale)
+
+
+def _bound_paged(q, kv_cache, indptr, indices, last_page_len, scale=None) -> float:
+    return largest_score(q, kv_cache[:, 0], scale=scale)
+
+
+def _bound_cascade(q, k_shared, v_shared, kv_cache, indptr, indices, last_page_len, scale=None) -> float:
+    return largest_score(q, k_shared, kv_cache[:, 0], scale=scale)
+
+
+def _bound_levels(q, kv_cache, levels, scale=None) -> float:
+    return largest_score(q, kv_cache[:, 0], scale=scale)
+
+
+def _bytes(*tensors: torch.Tensor) -> int:
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def _own_keys(kv_cache, indptr, indices, last_page_len) -> int:
+    """Bytes of the keys and values that runs of pages hold, a page that several runs share counted once a run."""
+    runs = range(len(indptr) - 1)
+    return sum(_bytes(*keys_of(kv_cache, indptr, indices, last_page_len, i)) for i in runs)
+
+
+def _once_shared(q, k, v, scale=None) -> int:
+    return _bytes(k, v)
+
+
+def _once_cascade(q, k_shared, v_shared, kv_cache, indptr, indices, last_page_len, scale=None) -> int:
+    return _bytes(k_shared, v_shared)
+
+
+def _must_read_paged(q, kv_cache, indptr, indices, last_page_len, scale=None) -> int:
+    pages = torch.cat([indices[int(a) : int(b)] for a, b in itertools.pairwise(indptr)] or [indices[:0]])
+    return _own_keys(kv_cache, indptr, indices, last_page_len) if len(pages.unique()) == len(pages) else 0
+
+
+def _must_read_cascade(q, k_shared, v_shared, *pages) -> int:
+    return _bytes(k_shared, v_shared) + _must_read_paged(q, *pages)
+
+
+_PARTIAL = (Output("v", "value", "float32"), Output("s", "lse", "float32"))
+_FINAL = (Output("v", "value"), Output("s", "lse", "float32"))
+_PAGES = "kv_cache[pages, 2, page_size, Hkv, D], indptr[B + 1], indices[n], last_page_len[B]"
+
+EXERCISES = (
+    Exercise(
+        name="attend_shared",
+        signature="attend_shared(q[B, Hq, D], k[P, Hkv, D], v[P, Hkv, D], scale=None) -> (v[B, Hq, D], s[B, Hq])",
+        oracle=attend_shared_oracle,
+        outputs=_PARTIAL,
+        reads=0,
+        score_bound=_bound_shared,
+        draw=draw_shared,
+        floor=_once_shared,
+        limit=1.5,
+        counted=("k", "v"),
+        must_read=lambda q, k, v, scale=None: _bytes(q, k, v) if q.numel() else 0,
+    ),
+    Exercise(
+        name="attend_paged",
+        signature=f"attend_paged(q[B, Hq, D], {_PAGES}, scale=None) -> (v[B, Hq, D], s[B, Hq])",
+        oracle=attend_paged_oracle,
+        outputs=_PARTIAL,
+        reads=0,
+        score_bound=_bound_paged,
+        draw=draw_paged,
+        must_read=_must_read_paged,
+    ),
+    Exercise(
+        name="cascade",
+        signature=f"cascade(q[B, Hq, D], k_shared[P, Hkv, D], v_shared[P, Hkv, D], {_PAGES}, scale=None)"
+        " -> (v[B, Hq, D], s[B, Hq])",
+        oracle=cascade_oracle,
+        outputs=_FINAL,
+        reads=0,
+        score_bound=_bound_cascade,
+        draw=draw_cascade,
+        floor=_once_cascade,
+        limit=1.5,
+        counted=("k_shared", "v_shared"),
+        must_read=_must_read_cascade,
+    ),
+    Exercise(
+        name="multi_level_cascade",
+        signature="multi_level_cascade(q[B, Hq, D], kv_cache[pages, 2, page_size, Hkv, D], levels, scale=None)"
+        " -> (v[B, Hq, D], s[B, Hq])",
+        oracle=multi_level_oracle,
+        outputs=_FINAL,
+        reads=0,
+        score_bound=_bound_levels,
+        draw=draw_levels,
+    ),
+)
+
+
+def bench_cascade(device, dtype, rng, *, requests: int, prefix: int, own: int, kv_heads: int) -> Args:
+    """Decode of `requests` requests: 32 query heads of 128, pages of 16 slots in shuffled order."""
+    pages = requests * own // 16
+
+    def normal(*shape: int) -> torch.Tensor:
+        return torch.randn(*shape, generator=rng, device=device, dtype=dtype)
+
+    return (
+        normal(requests, 32, 128),
+        normal(prefix, kv_heads, 128),
+        normal(prefix, kv_heads, 128),
+        normal(pages, 2, 16, kv_heads, 128),
+        torch.arange(0, pages + 1, own // 16, dtype=torch.int32, device=device),
+        torch.randperm(pages, generator=rng, device=device).to(torch.int32),
+        torch.full((requests,), 16, dtype=torch.int32, device=device),
+    )
+
+
+def _bench() -> tuple[BenchCase, ...]:
+    cases = []
+    sizes = ((8, 32), (1, 16, 64, 256), (1024, 8192, 32768), (128, 1024))
+    for kv_heads, requests, prefix, own in itertools.product(*sizes):
+        shape = {"requests": requests, "prefix": prefix, "own": own, "kv_heads": kv_heads}
+        label = f"Hkv={kv_heads} B={requests} P={prefix} U={own}"
+        cases.append(BenchCase("cascade", label, functools.partial(bench_cascade, **shape)))
+    return tuple(cases)
+
+
+LESSON = Lesson("l5_cascade", "Cascade", EXERCISES, MISTAKES, _bench())
