@@ -17,7 +17,6 @@ _DEVICES = {"cpu": "the CPU interpreter", "cuda": "the GPU"}
 def print_scorecard(grade: Grade, console: Console, commands: frozenset[str] = frozenset()) -> None:
     """Prints the whole scorecard. commands: the subcommands that it may suggest ("hint", "show")."""
     for line in scorecard(grade, console, commands):
-        # soft_wrap: the lines fit already, and a command must stay whole when it is copied.
         console.print(line, soft_wrap=True)
 
 
@@ -28,7 +27,15 @@ def scorecard(grade: Grade, console: Console, commands: frozenset[str] = frozens
     lines = [Text()]
     for part in parts[:3]:
         lines += [*part, Text()] if part else []
-    return lines + parts[3] + parts[4] + [Text()]
+    return [one for line in lines + parts[3] + parts[4] + [Text()] for one in _fit(line, console)]
+
+
+def _fit(line: Text, console: Console) -> list[Text]:
+    """The line itself, or pieces of it on a screen so narrow that it does not fit."""
+    pieces = [line] if line.cell_len <= console.width else list(line.wrap(console, console.width))
+    for piece in pieces:
+        piece.rstrip()
+    return pieces
 
 
 def header_lines(grade: Grade, console: Console) -> list[Text]:

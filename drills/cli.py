@@ -1,0 +1,103 @@
+"""The command line: finds the command that is meant, and turns what goes wrong into one line and an exit code.
+
+Must never import torch, nor a command's module before that command is asked for. Answers before Python 3.10 too, so
+that an old Python gets a line to read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from drills import commands, errors
+
+PROGRAM = "grade.py"
+STOPPED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
+GRADING = commands.Command("", "drills.grading", "grade")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs `grade.py` with these arguments and returns its exit code. Shows no traceback unless --debug is given."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    if sys.version_info < (3, 10):
+        print(f"{PROGRAM}: needs Python 3.10 or newer, this is {sys.version.split()[0]}", file=sys.stderr)
+        return 3
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
+    except errors.DrillError as error:
+        _say(str(error))
+        return error.code
+    except KeyboardInterrupt:
+        _say("stopped")
+        return STOPPED
+    except BrokenPipeError:
+        # Whoever read the output has enough; Python must not complain when it closes the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return errors.PASSED
+    except ModuleNotFoundError as error:
+        if error.name and error.name.split(".")[0] == "drills":
+            raise
+        _say(f"{error.name} is not installed: python -m pip install -r requirements.txt")
+        return errors.GRADER_FAILED
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        _say(f"the grader itself failed: {type(error).__name__}: {error}" + ("" if debug else "  (--debug shows where)"))
+        return errors.GRADER_FAILED
+
+
+def _run(arguments: list[str]) -> int:
+    available = commands.available()
+    if arguments and arguments[0] in available:
+        command, rest = available[arguments[0]], arguments[1:]
+        parser = argparse.ArgumentParser(f"{PROGRAM} {command.name}", description=_sentence(command.says))
+    else:
+        command, rest = GRADING, arguments
+        parser = argparse.ArgumentParser(
+            PROGRAM,
+            usage="%(prog)s [LESSON[.EXERCISE] ...] [options]\n       %(prog)s COMMAND [options]",
+            description="Grades your answers in mine/: all of them, or the lessons and exercises that you name.",
+            epilog=_epilog(available),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+    module = command.load()
+    module.arguments(parser)
+    _add_screen_options(parser)
+    options = parser.parse_args(rest)
+    misplaced = next((name for name in getattr(options, "names", []) if name in available), None)
+    if misplaced:
+        raise errors.WrongUse(f'"{misplaced}" comes first: python {PROGRAM} {misplaced} …')
+    from drills.report.console import open_console
+
+    return module.run(options, open_console(color=not options.no_color, plain=options.plain))
+
+
+def _add_screen_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("screen")
+    group.add_argument("--no-color", action="store_true", help="no colour (NO_COLOR does the same)")
+    group.add_argument("--plain", action="store_true", help="no colour and ASCII only, for logs and screen readers")
+
+
+def _epilog(available: dict[str, commands.Command]) -> str:
+    lines = [f"  {name:<8}{command.says}" for name, command in available.items()]
+    codes = "exit codes: 0 all passed, 1 something failed, 2 wrong use, 3 the grader failed,\n"
+    codes += "            4 isolation not to be had, 5 nothing was graded"
+    return "\n".join(["commands:", *lines, f"  ({PROGRAM} COMMAND --help says more)", "", codes])
+
+
+def _sentence(says: str) -> str:
+    return f"{says[0].upper()}{says[1:]}."
+
+
+def _say(text: str) -> None:
+    from drills.report import words
+
+    print(f"{PROGRAM}: {words.clean(text, 1000)}", file=sys.stderr)

@@ -1,0 +1,133 @@
+"""Grading, as the command line has it: `grade.py [LESSON[.EXERCISE] …]` and its options.
+
+Must never import torch before it is clear that something is to be run, and decides no verdict.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import math
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from drills import catalog, commands
+from drills.catalog import ROOT
+from drills.errors import PASSED, GraderFailed, NothingGraded, WrongUse
+from drills.report.model import LEVELS, Grade
+
+NEEDED = ("torch", "triton", "numpy", "pytest", "safetensors")
+SUGGESTED = ("hint", "show")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of grading."""
+    parser.add_argument("names", nargs="*", metavar="LESSON[.EXERCISE]", help="l4, l4.merge_states … (default: all)")
+    what = parser.add_argument_group("what").add_mutually_exclusive_group()
+    what.add_argument("--solutions", action="store_true", help="grade solutions/ instead of mine/")
+    what.add_argument("--target", type=Path, metavar="DIR", help="grade the files in this folder")
+    how = parser.add_argument_group("how")
+    how.add_argument("--level", choices=LEVELS, help="this level's tests only")
+    how.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: a GPU if there is one")
+    how.add_argument("--timeout", type=_seconds, default=10.0, metavar="S", help="seconds for one call (default: 10)")
+    how.add_argument("--seed", type=int, metavar="N", help="repeat a run's inputs")
+    how.add_argument("--debug", action="store_true", help="in this process: print and breakpoint() work")
+    out = parser.add_argument_group("results")
+    out.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON too")
+    out.add_argument("--exit-zero", action="store_true", help="exit code 0 even if something failed")
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Grades, prints the scorecard, keeps what passed, and returns the exit code."""
+    selections = catalog.select(options.names)
+    if not selections:
+        raise NothingGraded("there are no lessons here")
+    target = find_target(options)
+    if options.json:
+        check_writable(options.json)
+    check_platform()
+    grade = _grade(selections, target, options, console)
+    return finish(grade, target, options, console)
+
+
+def finish(grade: Grade, target: Path, options: argparse.Namespace, console: Console) -> int:
+    """Prints and keeps a grade, and returns the exit code it comes to."""
+    from drills.report import json_file, scorecard, verdict
+    from drills.study import progress
+
+    scorecard.print_scorecard(grade, console, frozenset(name for name in SUGGESTED if commands.exists(name)))
+    if options.json:
+        json_file.write(grade, options.json)
+    if target == ROOT / "mine" and not grade.level:
+        names = {
+            f"{lesson.stem.split('_', 1)[0]}.{exercise.name}": lesson.sha256
+            for lesson, exercise in verdict.exercises(grade)
+            if exercise.state == "passed"
+        }
+        trouble = progress.record_passed(names)
+        if trouble:
+            console.print(f" {trouble}", soft_wrap=True)
+    code = verdict.exit_code(grade)
+    return PASSED if options.exit_zero and not grade.grader_error else code
+
+
+def find_target(options: argparse.Namespace) -> Path:
+    """The folder to grade; WrongUse if it is no folder."""
+    if options.solutions:
+        return ROOT / "solutions"
+    if options.target is None:
+        return ROOT / "mine"
+    try:
+        target = options.target.expanduser().resolve()
+        is_folder, is_there = target.is_dir(), target.exists()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise WrongUse(f"--target {options.target}: {error}") from None
+    if is_folder:
+        return target
+    if is_there:
+        raise WrongUse(f"--target {options.target} is a file: name the folder that holds it")
+    raise WrongUse(f"--target {options.target}: there is no such folder")
+
+
+def check_writable(path: Path) -> None:
+    """WrongUse, before anything is graded, if a result file cannot be written where it is asked for."""
+    if path.is_dir():
+        raise WrongUse(f"{path} is a folder: name a file")
+    if not path.absolute().parent.is_dir():
+        raise WrongUse(f"{path}: the folder {path.absolute().parent} is not there")
+
+
+def check_platform() -> None:
+    """GraderFailed, in one line, where there is no Triton or a package is missing."""
+    if sys.platform != "linux":
+        raise GraderFailed(
+            "grading needs Triton, which runs on Linux only (WSL and Colab are Linux). Here you can read the pages: "
+            "python grade.py read, hint, quiz, list, reset and show work"
+        )
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise GraderFailed(f"{', '.join(missing)} not installed: python -m pip install -r requirements.txt")
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0")
+    return value
+
+
+def _grade(selections: list[catalog.Selection], target: Path, options: argparse.Namespace, console: Console) -> Grade:
+    from drills import session
+
+    request = session.Request(
+        selections=tuple(selections),
+        target=target,
+        level=options.level,
+        device=options.device,
+        timeout=options.timeout,
+        seed=options.seed,
+        debug=options.debug,
+    )
+    return session.grade(request)

@@ -1,0 +1,87 @@
+"""`grade.py show`: the solution beside yours, once yours passes. Reads files only; must never change one."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from drills import catalog, source
+from drills.errors import PASSED, WrongUse
+from drills.report import words
+from drills.study import progress, surgery
+
+BESIDE = 120
+"""Columns from which the two stand side by side; on a narrower screen one follows the other."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.add_argument("lesson", metavar="LESSON[.EXERCISE]", help="l4, or l4.merge_states for one function")
+    parser.add_argument("--anyway", action="store_true", help="although yours does not pass yet")
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Prints yours and the solution; WrongUse as long as yours does not pass and --anyway is not given."""
+    selection = catalog.find(options.lesson)
+    lesson = selection.lesson
+    done = progress.load()
+    waiting = [name for name in selection.exercises if f"{lesson.short}.{name}" not in done.passed]
+    if waiting and not options.anyway:
+        raise WrongUse(
+            f"{', '.join(waiting)} {'has' if len(waiting) == 1 else 'have'} not passed yet: "
+            f"grade with  python grade.py {options.lesson}  or add --anyway"
+        )
+    names = None if selection.whole else selection.exercises
+    yours = _lines(lesson.mine, names)
+    ours = _lines(lesson.solution, names)
+    titles = f"mine/{lesson.stem}.py", f"solutions/{lesson.stem}.py"
+    if console.width >= BESIDE:
+        table = Table(*titles, box=None, expand=True, padding=(0, 1), header_style="bold")
+        for index in range(max(len(yours), len(ours))):
+            table.add_row(*(side[index] if index < len(side) else "" for side in (yours, ours)))
+        console.print(table)
+    else:
+        for title, lines in zip(titles, (yours, ours), strict=True):
+            console.print(Text(f"── {title} ".ljust(min(console.width, 80), "─"), "bold"))
+            for line in lines:
+                console.print(line, soft_wrap=True)
+            console.print()
+    return PASSED
+
+
+def _lines(path, names: tuple[str, ...] | None) -> list[Text]:
+    """A file's lines with their numbers; only the named functions and what they use of the file, if names are given."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return [Text(f"{error.strerror or error}", "dim")]
+    text = data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.rstrip("\n").split("\n")
+    tree = source.parse(data)
+    wanted = range(1, len(lines) + 1)
+    if names and isinstance(tree, ast.Module):
+        wanted = sorted(_needed(tree, names))
+    return [
+        Text.assemble((f"{number:4} ", "dim"), words.clean_lines(lines[number - 1], 2000))
+        for number in wanted
+        if number <= len(lines)
+    ]
+
+
+def _needed(tree: ast.Module, names: tuple[str, ...]) -> set[int]:
+    """The lines of the named functions and, through them, of the file's functions that they mention."""
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    waiting, seen, lines = list(names), set(), set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name not in functions:
+            continue
+        seen.add(name)
+        first, last = surgery.span(functions[name])
+        lines |= set(range(first, last + 1))
+        waiting += [node.id for node in ast.walk(functions[name]) if isinstance(node, ast.Name)]
+    return lines

@@ -1,0 +1,206 @@
+"""The commands that only read and write files: run as a learner runs them, on a small repository of their own."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import small_repository
+
+ROOT = Path(__file__).resolve().parents[2]
+LESSON = "l4_merge_states"
+LIGHT = ["list", "reset l4", "undo l4", "show l4 --anyway", "hint l4", "read l4", "quiz l4 --list", "--help", "hint -h"]
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A repository of small lessons with the real machinery and untouched stubs."""
+    small_repository.build(tmp_path)
+    shutil.copytree(ROOT / "drills", tmp_path / "drills", dirs_exist_ok=True, ignore=shutil.ignore_patterns("l*_*.py"))
+    shutil.copy(ROOT / "grade.py", tmp_path)
+    for stem in small_repository.LESSONS:
+        grade(tmp_path, f"reset {stem}")
+    return tmp_path
+
+
+def grade(root, line, code=0, **environment):
+    """Runs `grade.py` with these words; returns what it printed, errors after output."""
+    command = [sys.executable, "grade.py", *line.split()]
+    env = {**os.environ, "COLUMNS": "80", "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout + done.stderr
+
+
+def mine(root, stem=LESSON):
+    return root / "mine" / f"{stem}.py"
+
+
+def kept(root):
+    return sorted((root / "mine" / ".backup").glob("*.py"))
+
+
+def write_answer(root, name="merge_state", answer="return 2 * x"):
+    text = mine(root).read_text().replace(f'raise NotImplementedError("{name}: your turn")', answer)
+    mine(root).write_text(text)
+    return text
+
+
+def test_reset_makes_a_stub_where_there_is_none(root):
+    stub = mine(root).read_text()
+    mine(root).unlink()
+    assert "mine/l4_merge_states.py is new." in grade(root, "reset l4")
+    assert mine(root).read_text() == stub
+    assert not kept(root)
+
+
+def test_reset_keeps_the_old_file_and_undo_swaps(root):
+    stub, answer = mine(root).read_text(), write_answer(root)
+    said = grade(root, "reset l4")
+    assert mine(root).read_text() == stub
+    assert [path.read_text() for path in kept(root)] == [answer]
+    assert f"mine/.backup/{kept(root)[0].name}" in said
+    grade(root, "undo")
+    assert mine(root).read_text() == answer
+    grade(root, "undo")
+    assert mine(root).read_text() == stub
+    assert len(kept(root)) == 3
+
+
+def test_reset_of_a_stub_changes_nothing(root):
+    assert "is the stub already" in grade(root, "reset l4")
+    assert not kept(root)
+
+
+def test_undo_of_one_lesson_leaves_the_others(root):
+    answer = write_answer(root)
+    grade(root, "reset l4")
+    mine(root, "l1_first_steps").write_text("x = 1\n")
+    grade(root, "reset l1")
+    grade(root, "undo l4")
+    assert mine(root).read_text() == answer
+    assert mine(root, "l1_first_steps").read_text() != "x = 1\n"
+
+
+def test_nothing_to_undo_is_one_line(root):
+    assert grade(root, "undo", 2) == "grade.py: there is nothing to undo\n"
+
+
+def test_reset_of_one_exercise_leaves_every_other_byte(root):
+    stub = mine(root).read_text()
+    write_answer(root, "merge_state")
+    other = write_answer(root, "merge_states", "y = x\n    return y  # done")
+    grade(root, "reset l4.merge_state")
+    now = mine(root).read_text()
+    assert now == other.replace("return 2 * x", 'raise NotImplementedError("merge_state: your turn")')
+    assert now != stub
+    assert kept(root)[0].read_text() == other
+
+
+def test_reset_of_one_exercise_keeps_bom_and_windows_line_endings(root):
+    text = "\ufeff" + write_answer(root).replace("\n", "\r\n")
+    mine(root).write_bytes(text.encode())
+    grade(root, "reset l4.merge_state")
+    expected = text.replace("return 2 * x", 'raise NotImplementedError("merge_state: your turn")')
+    assert mine(root).read_bytes() == expected.encode()
+
+
+def test_reset_brings_back_a_function_that_was_removed(root):
+    mine(root).write_text("x = 1")
+    grade(root, "reset l4.merge_states")
+    assert mine(root).read_text().startswith("x = 1\n\n\ndef merge_states(x):")
+
+
+def test_reset_of_one_exercise_in_a_broken_file_changes_nothing(root):
+    mine(root).write_text("def merge_state(x:\n")
+    assert "mine/l4_merge_states.py:1: " in grade(root, "reset l4.merge_state", 2)
+    assert mine(root).read_text() == "def merge_state(x:\n"
+
+
+def test_a_full_disk_loses_nothing(root):
+    answer = write_answer(root)
+    (root / "mine" / ".backup").write_text("a file where the folder should be")
+    said = grade(root, "reset l4", 3)
+    assert said.startswith("grade.py: mine/.backup cannot be written: ")
+    assert "Nothing was changed." in said
+    assert mine(root).read_text() == answer
+
+
+def test_a_folder_in_place_of_the_file_is_one_line(root):
+    mine(root).unlink()
+    mine(root).mkdir()
+    assert "cannot be read" in grade(root, "reset l4", 2)
+
+
+def test_list_shows_states_without_running_anything(root):
+    write_answer(root, "merge_states", "import os; os._exit(9)")
+    said = grade(root, "list")
+    assert re.search(r"merge_state +not started +mine/l4_merge_states.py:\d+", said)
+    assert re.search(r"merge_states +begun", said)
+    assert said.rstrip().endswith("0 of 5 exercises passed")
+
+
+def test_list_shows_what_is_wrong_with_a_file(root):
+    mine(root).write_text("x = (\n")
+    mine(root, "l1_first_steps").unlink()
+    said = grade(root, "list")
+    assert "mine/l4_merge_states.py:1  '(' was never closed" in said
+    assert "mine/l1_first_steps.py  is not there" in said
+
+
+def test_show_waits_until_yours_passes(root):
+    said = grade(root, "show l4.merge_state", 2)
+    assert "merge_state has not passed yet" in said
+    (root / "mine" / ".progress.json").write_text('{"passed": {"l4.merge_state": {}}}')
+    said = grade(root, "show l4.merge_state")
+    assert said.count("def merge_state(x)") == 2
+    assert "def merge_states(x)" not in said
+
+
+@pytest.mark.parametrize("columns", ["80", "140"])
+def test_show_anyway_shows_both_files(root, columns):
+    said = grade(root, "show l4 --anyway", COLUMNS=columns)
+    assert said.count("merge_states_kernel(") == 2
+    assert max(map(len, said.split("\n"))) <= int(columns)
+
+
+def test_an_unknown_lesson_and_an_unknown_option_are_wrong_use(root):
+    assert grade(root, "reset l5", 2) == 'grade.py: no lesson "l5": did you mean l4?\n'
+    assert "unrecognized arguments: --fast" in grade(root, "list --fast", 2)
+    assert 'grade.py: "list" comes first' in grade(root, "--no-color list", 2)
+
+
+def test_help_names_only_commands_that_are_there(root):
+    (root / "drills" / "study" / "undo.py").unlink()
+    said = grade(root, "--help")
+    assert "  reset " in said
+    assert "  undo " not in said
+    assert 'no lesson "undo"' in grade(root, "undo", 2)
+
+
+@pytest.mark.parametrize("line", LIGHT)
+def test_light_commands_import_nothing_heavy(root, line):
+    guard = root / "guard"
+    guard.mkdir()
+    for name in ("torch", "triton", "numpy", "pytest"):
+        (guard / f"{name}.py").write_text(f"raise SystemExit('{name} was imported')")
+    command = [sys.executable, "grade.py", *line.split()]
+    done = subprocess.run(
+        command, cwd=root, env={**os.environ, "PYTHONPATH": str(guard)}, capture_output=True, text=True, check=False
+    )
+    assert "was imported" not in done.stderr + done.stdout
+
+
+def test_list_answers_in_well_under_half_a_second(root):
+    grade(root, "list")
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        grade(root, "list", PYTHONDONTWRITEBYTECODE="")
+        times.append(time.perf_counter() - start)
+    assert min(times) <= 0.35
