@@ -115,6 +115,13 @@ def decode(text: bytes, blob: bytes, limits: Limits) -> Message:
         raise Malformed(f"a message that cannot be read ({type(error).__name__})") from error
 
 
+def copy(message: Message, limits: Limits) -> Message:
+    """The message as the other side would have it."""
+    data = encode(message, limits)
+    text, _ = sizes(data[: HEADER.size], limits)
+    return decode(data[HEADER.size : HEADER.size + text], data[HEADER.size + text :], limits)
+
+
 class _Packer:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits

@@ -1,0 +1,81 @@
+"""Why is a value wrong? Runs the graded code again: with the instruments' poison off, and on fresh cases.
+
+A wrong answer that comes right when a poison is taken away leans on what it must not lean on; one that matches a
+known mistake gets that mistake's name. Never turns a failure into a pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from drills import judge
+from drills.calls import call_of, results_of
+from drills.instruments.notes import CallOptions
+from drills.lessons.base import Args, Exercise
+from drills.report.model import Failure
+
+if TYPE_CHECKING:
+    from drills.lesson_run import LessonRun
+    from drills.sandbox.client import Call
+
+COUNTERFACTUALS = (
+    (
+        "masked_lane",
+        {"masked_fill": "zero"},
+        "the result depends on lanes that a load masked off",
+        "Without other=, a masked-off lane holds anything on a GPU. Give tl.load an other= that leaves the result alone.",
+    ),
+    (
+        "order_dependent",
+        {"order_seed": None},
+        "the result depends on the order in which the programs run",
+        "Programs of one launch run in any order, and at once: none may use what another wrote.",
+    ),
+    (
+        "unwritten",
+        {"empty_fill": "zero"},
+        "the result holds memory from torch.empty that no kernel wrote",
+        "torch.empty holds anything. Store every element of a result, or start from zeros where zero is meant.",
+    ),
+)
+"""Kind, the options that differ from the call that failed, what was found, what to do."""
+
+
+def explain(run: LessonRun, exercise: Exercise, call: Call, results: tuple, failure: Failure) -> Failure:
+    """The failure, with its cause if one is found."""
+    run.failed.setdefault(exercise.name, []).append((call.args, tuple(results)))
+    with run.explaining(exercise.name) as may:
+        if not may:
+            return failure
+        return _leaning(run, exercise, call, failure) or _mistaken(run, exercise, failure)
+
+
+def _leaning(run: LessonRun, exercise: Exercise, call: Call, failure: Failure) -> Failure | None:
+    if not run.instruments_on:
+        return None
+    for kind, change, got, likely in COUNTERFACTUALS:
+        again = ask(run, exercise, call.args, replace(call.options, **change))
+        if again is not None and judge.values(exercise, call.args, again, None, failure.level) is None:
+            return replace(failure, kind=kind, level="memory", got=f"{got}: {failure.got}", likely=likely)
+    return None
+
+
+def _mistaken(run: LessonRun, exercise: Exercise, failure: Failure) -> Failure:
+    """All failing cases so far must have one cause; if they have not, this case may still have one of its own."""
+    *earlier, here = run.failed[exercise.name]
+    rng = run.generator("diagnosis", exercise.name)
+    for cases in ([here, *earlier], [here]) if earlier else ([here],):
+        mistake = judge.diagnose(run.lesson, exercise, cases, lambda fresh: ask(run, exercise, fresh), rng)
+        if mistake is not None:
+            return judge.named(failure, run.lesson, mistake)
+    return failure
+
+
+def ask(run: LessonRun, exercise: Exercise, args: Args, options: CallOptions | None = None) -> tuple | None:
+    """The graded code's results on these arguments; None if it gave none of the right form."""
+    reply = run.call(call_of(exercise, args, options or CallOptions()))
+    if reply.death or reply.raised:
+        return None
+    failure, results = results_of(exercise, args, reply, "value")
+    return None if failure else results

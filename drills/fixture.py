@@ -1,0 +1,119 @@
+"""What a graded test holds in its hands: `drill`, whose attributes are the exercises, and the answers they give.
+
+A call goes to the worker and comes back judged for form and for what the instruments saw; the test then says what
+the values must be. Must never import the graded code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from drills import judge
+from drills.calls import call_of, results_of
+from drills.explain import explain
+from drills.lesson_run import GradedTest, LessonRun
+from drills.instruments.notes import CallOptions
+from drills.judge import GradedFailure
+from drills.lessons.base import Args, Exercise
+from drills.report.model import Failure
+from drills.sandbox.client import Call
+from drills.sandbox.outcome import Reply
+
+
+class Drill:
+    """The fixture. `drill.rng` draws the test's inputs; `drill.<exercise>(*args)` calls the graded function."""
+
+    def __init__(self, run: LessonRun, test: GradedTest) -> None:
+        self._run = run
+        self._test = test
+        self.rng: torch.Generator = run.generator(test)
+        self._order_seed = int(torch.randint(2**31, (1,), generator=run.generator(test, "order")))
+
+    def __getattr__(self, name: str) -> Callable[..., Answer]:
+        try:
+            exercise = self._run.lesson.exercise(name)
+        except KeyError:
+            raise AttributeError(f"{self._run.lesson.stem} has no exercise {name}") from None
+        return lambda *args: self._call(exercise, args)
+
+    def compiles(self) -> None:
+        """Every distinct launch that this exercise's tests made compiles for each GPU target."""
+        failure = self._run.compile_failure(self._test.exercise)
+        if failure is not None:
+            raise GradedFailure(failure)
+
+    def _call(self, exercise: Exercise, args: Args) -> Answer:
+        call = call_of(exercise, args, CallOptions(order_seed=self._order_seed))
+        reply = self._run.call(call)
+        level = self._test.level
+        called = judge.called(exercise, args)
+        self._run.submit(exercise.name, reply.notes.launches)
+        if reply.death:
+            self._run.count_death(self._test.exercise, reply.death)
+            words = f"{reply.death.words} ({reply.death.signal})" if reply.death.signal else reply.death.words
+            raise GradedFailure(judge.death(reply.death.kind, words, level, called))
+        if reply.notes.findings:
+            raise GradedFailure(judge.finding(reply.notes.findings[0], level, called))
+        if reply.raised:
+            one = reply.raised
+            raise GradedFailure(judge.raised(one.type, one.message, level, called, one.line, one.source))
+        failure, results = results_of(exercise, args, reply, level)
+        if failure is not None:
+            raise GradedFailure(failure)
+        return Answer(results, self._run, self._test, exercise, call, reply)
+
+
+class Answer(tuple):
+    """The results of one call, in the order of the exercise's outputs, with what can be asked of them.
+
+    Every question returns the answer itself or raises GradedFailure.
+    """
+
+    def __new__(cls, results: tuple, *_: Any) -> Answer:
+        return super().__new__(cls, results)
+
+    def __init__(
+        self, results: tuple, run: LessonRun, test: GradedTest, exercise: Exercise, call: Call, reply: Reply
+    ) -> None:
+        self._run, self._test, self._call = run, test, call
+        self.exercise, self.args, self.reply = exercise, call.args, reply
+
+    def agrees(self) -> Answer:
+        """Every result is within tolerance of the lesson's float64 oracle."""
+        failure = judge.values(self.exercise, self.args, self, None, self._test.level)
+        if failure is not None:
+            raise GradedFailure(explain(self._run, self.exercise, self._call, self, failure))
+        return self._must_have_read()
+
+    def equals(self, other: tuple) -> Answer:
+        """The results agree with those of another call within tolerance."""
+        return self._unless(judge.agree(self.exercise, self.args, self, tuple(other), self._test.level))
+
+    def is_exactly(self, **facts: torch.Tensor | float) -> Answer:
+        """The results named equal these tensors bit for bit; NaN equals NaN."""
+        return self._unless(judge.exact(self.exercise, self.args, self, facts, self._test.level))
+
+    def moves_at_most(self, limit: float | None = None) -> Answer:
+        """The kernels moved at most `limit` (the exercise's own, if left out) times the least bytes possible."""
+        if not self._run.sees_traffic:
+            return self
+        exercise = self.exercise if limit is None else replace(self.exercise, limit=limit)
+        launches = self.reply.notes.launches
+        self._run.note_traffic(exercise.name, judge.multiple(exercise, self.args, launches))
+        return self._unless(judge.traffic(exercise, self.args, launches, self._test.level))
+
+    def _must_have_read(self) -> Answer:
+        if not self._run.sees_traffic:
+            return self
+        return self._unless(
+            judge.read_too_little(self.exercise, self.args, self.reply.notes.launches, self._test.level)
+        )
+
+    def _unless(self, failure: Failure | None) -> Answer:
+        if failure is not None:
+            raise GradedFailure(failure)
+        return self

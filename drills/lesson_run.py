@@ -1,0 +1,156 @@
+"""One lesson within one run: its worker, its expected tests, and what the tests found out so far.
+
+Lives in the trusted parent. Must never import the graded file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from drills.instruments.notes import Launch
+from drills.judge.compiled import compiled
+from drills.lessons.base import Args, Lesson
+from drills.report.model import Failure, TestResult
+from drills.sandbox.client import Call, Loaded, Status
+from drills.sandbox.outcome import Death, Reply
+from drills.source import Source
+
+MOST_TIMEOUTS = 2
+"""Time-outs of one exercise after which the rest of its tests is not run."""
+
+MOST_EXPLAINED = 8
+EXPLAINING_SECONDS = 4.0
+"""Failing tests of one exercise that are explained, and the time for all of them together."""
+
+GATE_SECONDS = 60.0
+
+
+class Calls(Protocol):
+    """Who makes calls of graded code: a sandbox.client.Worker, or this process in debug mode."""
+
+    status: Status | None
+
+    def start(self) -> None:
+        """Begin to load the graded file."""
+
+    def load(self) -> Loaded:
+        """Wait until it is loaded."""
+
+    def call(self, call: Call) -> Reply:
+        """Make one call."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+@dataclass(frozen=True)
+class GradedTest:
+    """A test that the run expects: its pytest id, its name as a learner reads it, its exercise and its level."""
+
+    id: str
+    title: str
+    exercise: str
+    level: str
+
+
+@dataclass
+class LessonRun:
+    """lesson: its facts. file: what is graded. source: how far the learner has come, read without running it.
+
+    chosen: the exercises asked for. gate: the compile gate, None where there is none (`gate_off` says why).
+    """
+
+    lesson: Lesson
+    file: Path
+    source: Source
+    chosen: tuple[str, ...]
+    worker: Calls
+    device: str
+    seed: int
+    gate: Any = None
+    gate_off: str = ""
+    tests: dict[str, GradedTest] = field(default_factory=dict)
+    results: dict[str, TestResult] = field(default_factory=dict)
+    failed: dict[str, list[tuple[Args, tuple]]] = field(default_factory=dict)
+    traffic: dict[str, float] = field(default_factory=dict)
+    reports: dict[str, list] = field(default_factory=dict)
+    timeouts: Counter = field(default_factory=Counter)
+    explained: Counter = field(default_factory=Counter)
+    seconds_explaining: Counter = field(default_factory=Counter)
+    loaded: Loaded | None = None
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The chosen exercises that the learner has begun."""
+        return tuple(name for name in self.chosen if self.source.function(name).state == "written")
+
+    @property
+    def instruments_on(self) -> bool:
+        """Whether the recorder watches the calls; known once the worker runs."""
+        return self.device == "cpu" and bool(self.worker.status and self.worker.status.on)
+
+    @property
+    def sees_traffic(self) -> bool:
+        """Whether the notes of a call count its bytes."""
+        return self.instruments_on
+
+    def load(self) -> Loaded:
+        """The graded file in the worker; the first outcome counts for the whole run."""
+        if self.loaded is None:
+            self.loaded = self.worker.load()
+        return self.loaded
+
+    def generator(self, *purpose: object) -> torch.Generator:
+        """A generator that depends on the run's seed and on `purpose` (a GradedTest or words) alone."""
+        words = [one.id if isinstance(one, GradedTest) else str(one) for one in purpose]
+        digest = hashlib.sha256("\0".join([str(self.seed), self.lesson.stem, *words]).encode()).digest()
+        return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
+
+    def call(self, call: Call) -> Reply:
+        """Call the graded code; always a Reply."""
+        return self.worker.call(call)
+
+    def submit(self, exercise: str, launches: Sequence[Launch]) -> None:
+        """Launches for the compile gate, which starts on them at once."""
+        if self.gate is not None and launches:
+            self.gate.submit(self.file, exercise, launches)
+
+    def compile_failure(self, exercise: str) -> Failure | None:
+        """Waits for the gate; the first launch of the exercise that does not compile."""
+        if self.gate is None:
+            return None
+        self.reports[exercise] = self.gate.reports(exercise, GATE_SECONDS)
+        return compiled(self.reports[exercise])
+
+    def count_death(self, exercise: str, death: Death) -> None:
+        """Two time-outs, and the rest of the exercise is given up."""
+        self.timeouts[exercise] += death.kind == "timeout"
+
+    def given_up(self, exercise: str) -> str:
+        """Why no more tests of this exercise are run; "" if they are."""
+        if self.timeouts[exercise] >= MOST_TIMEOUTS:
+            return f"not run: {MOST_TIMEOUTS} tests of this exercise got no answer in time"
+        return ""
+
+    def note_traffic(self, exercise: str, multiple: float | None) -> None:
+        """Keep the largest multiple of the floor that a traffic test measured."""
+        if multiple is not None:
+            self.traffic[exercise] = max(multiple, self.traffic.get(exercise, 0.0))
+
+    @contextlib.contextmanager
+    def explaining(self, exercise: str) -> Iterator[bool]:
+        """Whether there is still time to explain a failure of this exercise; the time within counts."""
+        self.explained[exercise] += 1
+        begun = time.monotonic()
+        enough = self.explained[exercise] > MOST_EXPLAINED or self.seconds_explaining[exercise] > EXPLAINING_SECONDS
+        yield not enough and not self.given_up(exercise)
+        self.seconds_explaining[exercise] += time.monotonic() - begun

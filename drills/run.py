@@ -1,0 +1,210 @@
+"""One run of the grader over some lessons: starts the processes, knows every test that is expected, keeps the results.
+
+Everything that is secret in a run (seed, tests, oracles) comes into being here, after the zygote has been forked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from drills.catalog import ROOT, Entry, Selection
+from drills.errors import GraderFailed, WrongUse
+from drills.lesson_run import Calls, LessonRun
+from drills.lessons.base import Lesson
+from drills.sandbox.client import Worker
+from drills.sandbox.isolation import PROCESS, Isolation
+from drills.sandbox.limits import Caps
+from drills.sandbox.nursery import Nursery
+from drills.source import Source
+
+GATE_CAPS = Caps(memory=4 << 30)
+CUDA_CAPS = Caps(memory=12 << 30)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What runs now: `done` of `total` tests are over."""
+
+    lesson: str
+    exercise: str
+    title: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to grade and how.
+
+    selections: lessons and exercises, from catalog.select. target: the folder that holds the graded files.
+    level: grade this level only. device: "auto", "cpu" or "cuda". timeout: seconds for one call.
+    seed: repeats a run's inputs; drawn if None; a function is called once the zygote has been forked.
+    debug: run graded code in this process. name: the target as shown, made from `target` if "".
+    progress: told before each test.
+    """
+
+    selections: tuple[Selection, ...]
+    target: Path
+    level: str | None = None
+    device: str = "auto"
+    timeout: float = 10.0
+    seed: int | Callable[[], int] | None = None
+    debug: bool = False
+    name: str = ""
+    isolation: Isolation = PROCESS
+    progress: Callable[[Progress], None] | None = None
+
+    @property
+    def shown(self) -> str:
+        """The target as shown: "mine/", or a path with a slash at its end."""
+        path = self.target
+        with contextlib.suppress(ValueError):
+            path = path.resolve().relative_to(ROOT)
+        return self.name or f"{path}/"
+
+
+@dataclass
+class Run:
+    """A run. Use it as `with Run(request, sources) as run`; `nursery` may be one that is kept between runs."""
+
+    request: Request
+    sources: dict[str, Source]
+    nursery: Nursery | None = None
+    device: str = "cpu"
+    seed: int = 0
+    lessons: dict[str, LessonRun] = field(default_factory=dict)
+    gate: Any = None
+    gate_off: str = ""
+    error: str = ""
+    done: int = 0
+    begun: float = field(default_factory=time.monotonic)
+    own_nursery: bool = False
+
+    def __enter__(self) -> Run:
+        if self.nursery is None and not self.request.debug:
+            self.nursery = Nursery(self.request.isolation)
+            self.own_nursery = True
+        self.device = self._choose_device()
+        self._start_gate()
+        workers = {one.lesson.stem: self._worker(one.lesson) for one in self.request.selections}
+        if workers:
+            next(iter(workers.values())).start()
+        seed = self.request.seed
+        self.seed = secrets.randbits(32) if seed is None else seed() if callable(seed) else seed
+        for one in self.request.selections:
+            self.lessons[one.lesson.stem] = self._lesson_run(one, workers[one.lesson.stem])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for lesson in self.lessons.values():
+            lesson.worker.close()
+        if self.gate is not None:
+            self.gate.close()
+        if self.nursery is not None and self.own_nursery:
+            self.nursery.close()
+
+    @property
+    def total(self) -> int:
+        """How many tests are expected."""
+        return sum(len(lesson.tests) for lesson in self.lessons.values())
+
+    def tell(self, lesson: LessonRun, exercise: str, title: str) -> None:
+        """Report progress to whoever asked for it."""
+        if self.request.progress is not None:
+            self.request.progress(Progress(lesson.lesson.stem, exercise, title, self.done, self.total))
+
+    def _lesson_run(self, selection: Selection, worker: Calls) -> LessonRun:
+        entry = selection.lesson
+        return LessonRun(
+            lesson=load_facts(entry),
+            file=self.request.target / f"{entry.stem}.py",
+            source=self.sources[entry.stem],
+            chosen=selection.exercises,
+            worker=worker,
+            device=self.device,
+            seed=self.seed,
+            gate=self.gate,
+            gate_off=self.gate_off,
+        )
+
+    def _worker(self, entry: Entry) -> Calls:
+        file = self.request.target.resolve() / f"{entry.stem}.py"
+        if self.request.debug:
+            from drills.sandbox.inprocess import InProcess
+
+            return InProcess(file, self.device)
+        caps = CUDA_CAPS if self.device == "cuda" else Caps()
+        return Worker(self.nursery, file, self.device, self.request.timeout, caps)
+
+    def _choose_device(self) -> str:
+        import torch
+
+        wanted = self.request.device
+        if wanted == "cpu" or (wanted == "auto" and torch.version.cuda is None):
+            return "cpu"
+        found = self._cuda_works()
+        if wanted == "cuda" and not found:
+            raise WrongUse("--device cuda: torch finds no CUDA device here")
+        return "cuda" if found else "cpu"
+
+    def _cuda_works(self) -> bool:
+        """Asked in a process of its own: this one must never initialise CUDA."""
+        if self.nursery is None:
+            import torch
+
+            return torch.cuda.is_available()
+        here, there = socket.socketpair()
+        child = self.nursery.fork("probe", {}, CUDA_CAPS, [there])
+        there.close()
+        here.settimeout(60.0)
+        with here, contextlib.suppress(OSError):
+            answer = here.recv(16)
+            child.kill()
+            return answer == b"cuda"
+        return False
+
+    def _start_gate(self) -> None:
+        if self.request.debug:
+            self.gate_off = "not in debug mode"
+        elif self.request.level not in (None, "compile"):
+            self.gate_off = "not asked for"
+        else:
+            from drills.instruments.gate import CompileGate
+
+            self.gate = CompileGate(self._fork_gate, ROOT / ".drills" / "gate")
+
+    def _fork_gate(self) -> socket.socket:
+        here, there = socket.socketpair()
+        with there:
+            self.nursery.fork("gate", {}, GATE_CAPS, [there])
+        return here
+
+
+def load_facts(entry: Entry) -> Lesson:
+    """The lesson file's LESSON. GraderFailed if it cannot be had."""
+    name = f"drills.lessons.{entry.stem}"
+    module = sys.modules.get(name)
+    if module is None or getattr(module, "__file__", None) != str(entry.facts):
+        spec = importlib.util.spec_from_file_location(name, entry.facts)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:
+            del sys.modules[name]
+            raise GraderFailed(f"{entry.facts.name} of {entry.short} does not load: {error}") from error
+    return module.LESSON
+
+
+def iterate(run: Run) -> Iterator[LessonRun]:
+    """The lessons of a run, in order."""
+    yield from run.lessons.values()
