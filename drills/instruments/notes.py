@@ -100,3 +100,12 @@ class CallOptions:
     order_seed: int | None = 0
     masked_fill: str = "poison"
     empty_fill: str = "poison"
+
+
+@dataclass(frozen=True)
+class Status:
+    """Whether the instruments are on. note: why not, or what they cover. versions: "triton", "torch" …"""
+
+    on: bool
+    note: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
