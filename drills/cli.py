@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs `grade.py` with these arguments and returns its exit code. Shows no traceback unless --debug is given."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
-    if sys.version_info < (3, 10):
+    if sys.version_info < (3, 10):  # noqa: UP036 - an older Python must get a line that says so
         print(f"{PROGRAM}: needs Python 3.10 or newer, this is {sys.version.split()[0]}", file=sys.stderr)
         return 3
     try:
@@ -50,7 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             traceback.print_exc()
-        _say(f"the grader itself failed: {type(error).__name__}: {error}" + ("" if debug else "  (--debug shows where)"))
+        where = "" if debug else "  (--debug shows where)"
+        _say(f"the grader itself failed: {type(error).__name__}: {error}{where}")
         return errors.GRADER_FAILED
 
 

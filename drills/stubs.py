@@ -38,8 +38,8 @@ def make_stub(solution: str, name: str) -> str:
     if not blocks:
         raise GraderFailed(f"{name}: no {BEGIN} in it, so there is nothing for a learner to write")
     for block in reversed(blocks):
-        lines[block.first - 1 : block.last] = _replacement(tree, block, name)
-    stub = re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).rstrip("\n") + "\n"
+        _cut(lines, block, _replacement(tree, block, name))
+    stub = "\n".join(lines).rstrip("\n") + "\n"
     _parse(stub, name, "the stub made from it (a marker cuts a statement in two)")
     return stub
 
@@ -103,6 +103,18 @@ def _markers(solution: str) -> list[tuple[int, str, str, bool]]:
             before = token.line[: token.start[1]]
             found.append((token.start[0], before, token.string.rstrip(), not before.strip()))
     return found
+
+
+def _cut(lines: list[str], block: Block, replacement: list[str]) -> None:
+    """Puts the replacement in place of the block; with nothing in its place, two blank lines are what is left."""
+    first, last = block.first - 1, block.last
+    if not replacement:
+        while first and not lines[first - 1].strip():
+            first -= 1
+        while last < len(lines) and not lines[last].strip():
+            last += 1
+        replacement = ["", ""] if first else []
+    lines[first:last] = replacement
 
 
 def _replacement(tree: ast.Module, block: Block, name: str) -> list[str]:

@@ -68,6 +68,5 @@ def _print_exercise(
 def _state(state: str, passed: bool) -> tuple[str, str]:
     if passed:
         return ("passed once" if state in ("untouched", "missing") else "passed"), "green"
-    return {"untouched": ("not started", "dim"), "written": ("begun", "yellow"), "missing": ("missing", "bold red")}.get(
-        state, ("", "")
-    )
+    words_of = {"untouched": ("not started", "dim"), "written": ("begun", "yellow"), "missing": ("missing", "bold red")}
+    return words_of.get(state, ("", ""))
