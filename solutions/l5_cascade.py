@@ -17,45 +17,45 @@ LOG2E = 1.4426950408889634
 # Given: merging N states, the subject of l4.
 
 
-@triton.jit(do_not_specialize=["N"])
+@triton.jit(do_not_specialize=["rows", "N"])
 def merge_states_kernel(
     v,  # [B, N, Hq, D] float32
     s,  # [B, N, Hq] float32, base 2; -inf where a state is empty
     v_out,  # [B, Hq, D]
     s_out,  # [B, Hq] float32
+    rows,  # B * Hq
     N,
-    HEADS,
+    HEADS,  # Hq
     D: tl.constexpr,
-    BLOCK_N: tl.constexpr,  # power of two, at least 2
+    BLOCK_N: tl.constexpr,  # states a step
+    BLOCK_R: tl.constexpr,  # rows a program
     BLOCK_D: tl.constexpr,
 ):
-    """One program merges the N states of one (request, head). A state of weight 0 is not read: it may hold NaN."""
-    row = tl.program_id(0).to(tl.int64)
-    request, head = row // HEADS, row % HEADS
-    parts = tl.arange(0, BLOCK_N)
+    """A program merges the N states of BLOCK_R rows. A state of weight 0 is not read: its v may hold anything."""
+    row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
     cols = tl.arange(0, BLOCK_D)
-    s_row = s + request * N * HEADS + head
+    first = row // HEADS * N * HEADS + row % HEADS  # where a row's state 0 is; the next is HEADS further
 
-    m = tl.full([BLOCK_N], float("-inf"), tl.float32)
+    m = tl.full([BLOCK_R], float("-inf"), tl.float32)
+    total = tl.zeros([BLOCK_R], tl.float32)
+    acc = tl.zeros([BLOCK_R, BLOCK_D], tl.float32)
     for start in range(0, N, BLOCK_N):
-        m = tl.maximum(m, tl.load(s_row + (start + parts) * HEADS, mask=start + parts < N, other=float("-inf")))
-    top = tl.max(m, 0)
-    shift = tl.where(top == float("-inf"), 0.0, top)
-
-    total = tl.zeros([BLOCK_N], tl.float32)
-    acc = tl.zeros([BLOCK_N, BLOCK_D], tl.float32)
-    for start in range(0, N, BLOCK_N):
-        s_part = tl.load(s_row + (start + parts) * HEADS, mask=start + parts < N, other=float("-inf"))
-        weight = tl.exp2(s_part - shift)
-        at = ((request * N + start + parts) * HEADS + head)[:, None] * D + cols[None, :]
-        v_part = tl.load(v + at, mask=(weight > 0)[:, None] & (cols < D)[None, :], other=0.0)
-        total += weight
-        acc += weight[:, None] * v_part
-    denominator = tl.sum(total, 0)
-    safe = tl.where(denominator > 0, denominator, 1.0)
-    result = tl.sum(acc, 0) / safe
-    tl.store(v_out + row * D + cols, result.to(v_out.dtype.element_ty), mask=cols < D)
-    tl.store(s_out + row, tl.where(denominator > 0, top + tl.log2(safe), float("-inf")))
+        part = start + tl.arange(0, BLOCK_N)
+        state = first[None, :] + part[:, None] * HEADS
+        s_part = tl.load(s + state, mask=(part < N)[:, None] & (row < rows)[None, :], other=float("-inf"))
+        m_new = tl.maximum(m, tl.max(s_part, 0))
+        shift = tl.where(m_new == float("-inf"), 0.0, m_new)  # (-inf) - (-inf) is NaN, (-inf) - 0 is not
+        weight = tl.exp2(s_part - shift[None, :])
+        v_at = v + state[:, :, None] * D + cols
+        v_part = tl.load(v_at, mask=(weight > 0)[:, :, None] & (cols < D), other=0.0)
+        rescale = tl.exp2(m - shift)
+        total = total * rescale + tl.sum(weight, 0)
+        acc = acc * rescale[:, None] + tl.sum(weight[:, :, None] * v_part, 0)
+        m = m_new
+    total = tl.where(m == float("-inf"), 1.0, total)
+    result = (acc / total[:, None]).to(v_out.dtype.element_ty)
+    tl.store(v_out + row[:, None] * D + cols, result, mask=(row < rows)[:, None] & (cols < D))
+    tl.store(s_out + row, m + tl.log2(total), mask=row < rows)
 
 
 def merge_states(v: torch.Tensor, s: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
@@ -63,11 +63,12 @@ def merge_states(v: torch.Tensor, s: torch.Tensor, dtype: torch.dtype) -> tuple[
     batch, parts, heads, dim = v.shape
     v_out = torch.empty(batch, heads, dim, dtype=dtype, device=v.device)
     s_out = torch.empty(batch, heads, dtype=torch.float32, device=v.device)
-    if batch * heads:
-        block_d = triton.next_power_of_2(dim)
-        block_n = min(max(2, triton.next_power_of_2(parts)), max(2, 4096 // block_d))
-        merge_states_kernel[(batch * heads,)](
-            v, s, v_out, s_out, parts, heads, D=dim, BLOCK_N=block_n, BLOCK_D=block_d, num_warps=2
+    block_d = triton.next_power_of_2(dim)
+    block_n = min(triton.next_power_of_2(max(1, parts)), max(1, 2048 // block_d))
+    block_r = max(1, 2048 // block_d // block_n)
+    if batch:
+        merge_states_kernel[(triton.cdiv(batch * heads, block_r),)](
+            v, s, v_out, s_out, batch * heads, parts, heads, dim, block_n, block_r, block_d
         )
     return v_out, s_out
 

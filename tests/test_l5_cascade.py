@@ -1,0 +1,298 @@
+"""Graded tests of lesson 5: attention to a shared prefix, to own pages, and the two merged."""
+
+import math
+
+import pytest
+import torch
+
+from drills.lessons.paging import random_levels, random_pages
+
+DTYPES = [torch.float16, torch.bfloat16, torch.float32]
+
+
+def short(value):
+    """A dtype's name for a test id; None: pytest's own."""
+    return str(value).removeprefix("torch.") if isinstance(value, torch.dtype) else None
+
+
+def normal(rng, *shape, dtype=torch.float32):
+    """Ordinary values of the given shape."""
+    return torch.randn(*shape, generator=rng).to(dtype)
+
+
+def shared_case(rng, B=3, Hq=2, Hkv=1, D=16, P=20, dtype=torch.float32):
+    """q[B, Hq, D], k[P, Hkv, D], v[P, Hkv, D]."""
+    return normal(rng, B, Hq, D, dtype=dtype), normal(rng, P, Hkv, D, dtype=dtype), normal(rng, P, Hkv, D, dtype=dtype)
+
+
+def paged_case(rng, lengths=(5, 2), page_size=4, Hq=2, Hkv=1, D=16, dtype=torch.float32, **more):
+    """q[B, Hq, D], kv_cache, indptr, indices, last_page_len; pages shuffled, NaN past each last page's length."""
+    pages = random_pages(list(lengths), page_size, Hkv, D, dtype, rng, **more)
+    return normal(rng, len(lengths), Hq, D, dtype=dtype), *pages
+
+
+def cascade_case(rng, P=20, Hkv=1, D=16, dtype=torch.float32, **more):
+    """q, k_shared, v_shared and the four tensors of a page table."""
+    q, *pages = paged_case(rng, Hkv=Hkv, D=D, dtype=dtype, **more)
+    return q, normal(rng, P, Hkv, D, dtype=dtype), normal(rng, P, Hkv, D, dtype=dtype), *pages
+
+
+def level_case(rng, bounds, lengths, B=4, Hq=2, Hkv=1, D=16, page_size=4, dtype=torch.float32):
+    """q, kv_cache and levels: level i has groups that end at bounds[i], with lengths[i] keys each."""
+    return normal(rng, B, Hq, D, dtype=dtype), *random_levels(bounds, lengths, page_size, Hkv, D, dtype, rng)
+
+
+def random_bounds(rng, B):
+    """A grouping of B requests, empty groups and requests in no group included."""
+    return torch.randint(0, B + 1, (4,), generator=rng).sort().values.tolist()
+
+
+# attend_shared
+
+
+@pytest.mark.graded("attend_shared", "value")
+@pytest.mark.parametrize("dtype", DTYPES, ids=short)
+def test_every_request_attends_to_the_one_prefix(drill, dtype):
+    drill.attend_shared(*shared_case(drill.rng, D=80, P=70, dtype=dtype)).agrees()
+
+
+@pytest.mark.graded("attend_shared", "value")
+@pytest.mark.parametrize("group, kv_heads", [(1, 3), (4, 2), (7, 1), (8, 2)])
+def test_query_heads_share_kv_head_h_over_g(drill, group, kv_heads):
+    drill.attend_shared(*shared_case(drill.rng, B=2, Hq=group * kv_heads, Hkv=kv_heads)).agrees()
+
+
+@pytest.mark.graded("attend_shared", "value")
+def test_a_scale_given_replaces_the_default(drill):
+    drill.attend_shared(*shared_case(drill.rng), 0.7).agrees()
+
+
+@pytest.mark.graded("attend_shared", "value")
+def test_two_halves_of_the_prefix_merge_to_the_whole(drill):
+    q, k, v = shared_case(drill.rng, P=37)
+    whole = drill.attend_shared(q, k, v).agrees()
+    (v_a, s_a), (v_b, s_b) = drill.attend_shared(q, k[:11], v[:11]), drill.attend_shared(q, k[11:], v[11:])
+    weight = torch.exp2(s_a.double() - torch.logaddexp2(s_a.double(), s_b.double()))[..., None]
+    whole.equals((weight * v_a + (1 - weight) * v_b, torch.logaddexp2(s_a.double(), s_b.double())))
+
+
+@pytest.mark.graded("attend_shared", "edge")
+@pytest.mark.parametrize("keys", [1, 15, 16, 17, 63, 65, 129])
+def test_prefix_of_any_length(drill, keys):
+    drill.attend_shared(*shared_case(drill.rng, B=1, P=keys)).agrees()
+
+
+@pytest.mark.graded("attend_shared", "edge")
+def test_no_prefix_is_an_empty_state(drill):
+    q, k, v = shared_case(drill.rng, P=0)
+    answer = drill.attend_shared(q, k, v).agrees()
+    answer.is_exactly(v=torch.zeros(q.shape), s=torch.full(q.shape[:2], -math.inf))
+
+
+@pytest.mark.graded("attend_shared", "edge")
+def test_no_request_gives_no_rows(drill):
+    drill.attend_shared(*shared_case(drill.rng, B=0)).agrees()
+
+
+@pytest.mark.graded("attend_shared", "edge")
+@pytest.mark.parametrize("D", [1, 96])
+def test_head_size_that_tl_dot_does_not_take_as_it_is(drill, D):
+    drill.attend_shared(*shared_case(drill.rng, B=2, D=D)).agrees()
+
+
+@pytest.mark.graded("attend_shared", "edge")
+@pytest.mark.parametrize("shift", [-60000.0, 60000.0])
+def test_scores_far_from_zero(drill, shift):
+    q, k, v = shared_case(drill.rng)
+    q[..., 0], k[..., 0] = 400.0, shift / 100.0
+    drill.attend_shared(q, k, v).agrees()
+
+
+@pytest.mark.graded("attend_shared", "memory")
+def test_inputs_of_other_strides(drill):
+    q, k, v = shared_case(drill.rng)
+    drill.attend_shared(q.transpose(0, 1).contiguous().transpose(0, 1), k.repeat(1, 1, 2)[..., ::2], v.flip(0)).agrees()
+
+
+@pytest.mark.graded("attend_shared", "traffic")
+@pytest.mark.parametrize("group, kv_heads", [(4, 1), (1, 2)])
+def test_sixteen_requests_read_the_prefix_once(drill, group, kv_heads):
+    case = shared_case(drill.rng, B=16, Hq=group * kv_heads, Hkv=kv_heads, D=64, P=192, dtype=torch.float16)
+    drill.attend_shared(*case).moves_at_most()
+
+
+@pytest.mark.graded("attend_shared", "compile")
+def test_attend_shared_compiles(drill):
+    drill.compiles()
+
+
+# attend_paged
+
+
+@pytest.mark.graded("attend_paged", "value")
+@pytest.mark.parametrize("dtype", DTYPES, ids=short)
+def test_each_request_attends_to_its_own_shuffled_pages(drill, dtype):
+    drill.attend_paged(*paged_case(drill.rng, D=80, lengths=(5, 70), dtype=dtype)).agrees()
+
+
+@pytest.mark.graded("attend_paged", "value")
+@pytest.mark.parametrize("group, kv_heads", [(1, 3), (4, 2), (7, 1), (8, 2)])
+def test_query_heads_find_their_kv_head_in_the_pages(drill, group, kv_heads):
+    drill.attend_paged(*paged_case(drill.rng, (6,), Hq=group * kv_heads, Hkv=kv_heads)).agrees()
+
+
+@pytest.mark.graded("attend_paged", "value")
+@pytest.mark.parametrize("page_size", [1, 3, 16])
+def test_pages_of_any_size(drill, page_size):
+    drill.attend_paged(*paged_case(drill.rng, (35,), page_size)).agrees()
+
+
+@pytest.mark.graded("attend_paged", "edge")
+def test_last_pages_of_every_length(drill):
+    drill.attend_paged(*paged_case(drill.rng, (5, 6, 7, 8))).agrees()
+
+
+@pytest.mark.graded("attend_paged", "edge")
+def test_requests_without_pages_are_empty_states(drill):
+    q, *pages = paged_case(drill.rng, (0, 9))
+    v, s = drill.attend_paged(q, *pages).agrees()
+    assert (v[0] == 0).all() and (s[0] == -math.inf).all()
+
+
+@pytest.mark.graded("attend_paged", "edge")
+def test_a_table_that_starts_late_and_stops_short(drill):
+    drill.attend_paged(*paged_case(drill.rng, before=3, index=torch.int64)).agrees()
+
+
+@pytest.mark.graded("attend_paged", "edge")
+def test_two_requests_may_own_the_same_pages(drill):
+    q, kv_cache, indptr, indices, last = paged_case(drill.rng, (9, 9))
+    indices[indptr[1] : indptr[2]] = indices[indptr[0] : indptr[1]]
+    drill.attend_paged(q, kv_cache, indptr, indices, last).agrees()
+
+
+@pytest.mark.graded("attend_paged", "edge")
+def test_no_request_and_no_page(drill):
+    drill.attend_paged(*paged_case(drill.rng, ())).agrees()
+
+
+@pytest.mark.graded("attend_paged", "memory")
+def test_a_cache_laid_out_heads_first(drill):
+    q, kv_cache, *table = paged_case(drill.rng, D=5)
+    heads_first = kv_cache.transpose(2, 3).contiguous().transpose(2, 3)
+    drill.attend_paged(q, heads_first, *table).agrees()
+
+
+@pytest.mark.graded("attend_paged", "compile")
+def test_attend_paged_compiles(drill):
+    drill.compiles()
+
+
+# cascade
+
+
+@pytest.mark.graded("cascade", "value")
+@pytest.mark.parametrize("dtype", DTYPES, ids=short)
+def test_prefix_and_own_pages_are_one_softmax(drill, dtype):
+    drill.cascade(*cascade_case(drill.rng, D=80, P=37, dtype=dtype)).agrees()
+
+
+@pytest.mark.graded("cascade", "value")
+def test_a_long_prefix_outweighs_a_short_suffix(drill):
+    drill.cascade(*cascade_case(drill.rng, P=300, lengths=(1,)), 0.3).agrees()
+
+
+@pytest.mark.graded("cascade", "edge")
+def test_requests_with_no_suffix_keep_the_prefix(drill):
+    drill.cascade(*cascade_case(drill.rng, lengths=(0, 6))).agrees()
+
+
+@pytest.mark.graded("cascade", "edge")
+@pytest.mark.parametrize("lengths", [(5, 0), (0, 0)], ids=["own pages only", "nothing at all"])
+def test_no_prefix_leaves(drill, lengths):
+    drill.cascade(*cascade_case(drill.rng, P=0, lengths=lengths)).agrees()
+
+
+@pytest.mark.graded("cascade", "edge")
+def test_one_side_far_above_the_other(drill):
+    q, k, v, kv_cache, *table = cascade_case(drill.rng)
+    q[..., 0], k[..., 0], kv_cache[:, 0, ..., 0] = 100.0, -300.0, 300.0
+    drill.cascade(q, k, v, kv_cache, *table).agrees()
+
+
+@pytest.mark.graded("cascade", "memory")
+def test_prefix_and_pages_taken_from_one_cache(drill):
+    q, k, v, kv_cache, indptr, indices, last = cascade_case(drill.rng, lengths=(8, 5), index=torch.int64, before=1)
+    prefix = kv_cache[indices[int(indptr[0])]].clone()
+    drill.cascade(q, prefix[0], prefix[1], kv_cache, indptr, indices, last).agrees()
+
+
+@pytest.mark.graded("cascade", "traffic")
+def test_sixteen_requests_share_one_read_of_the_prefix(drill):
+    case = cascade_case(drill.rng, P=192, lengths=(3,) * 16, Hq=4, D=64, dtype=torch.float16)
+    drill.cascade(*case).moves_at_most()
+
+
+@pytest.mark.graded("cascade", "compile")
+def test_cascade_compiles(drill):
+    drill.compiles()
+
+
+# multi_level_cascade
+
+
+@pytest.mark.graded("multi_level_cascade", "value")
+@pytest.mark.parametrize("dtype", DTYPES, ids=short)
+def test_three_levels_are_one_softmax(drill, dtype):
+    case = level_case(drill.rng, [[0, 3], [0, 1, 3], [0, 1, 2, 3]], [[21], [6, 9], [1, 5, 0]], B=3, dtype=dtype)
+    drill.multi_level_cascade(*case).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "value")
+@pytest.mark.parametrize("round", range(3))
+def test_any_grouping_equals_flat_attention(drill, round):
+    B = 3 + round
+    bounds = [random_bounds(drill.rng, B) for _ in range(2)]
+    lengths = [torch.randint(0, 12, (3,), generator=drill.rng).tolist() for _ in bounds]
+    drill.multi_level_cascade(*level_case(drill.rng, bounds, lengths, B=B)).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "value")
+def test_the_order_of_levels_does_not_matter(drill):
+    q, kv_cache, levels = level_case(drill.rng, [[0, 4], [0, 2, 4]], [[7], [3, 9]])
+    forward = drill.multi_level_cascade(q, kv_cache, levels).agrees()
+    forward.equals(drill.multi_level_cascade(q, kv_cache, levels[::-1]))
+
+
+@pytest.mark.graded("multi_level_cascade", "value")
+def test_a_group_larger_than_a_block_of_rows(drill):
+    case = level_case(drill.rng, [[0, 3, 40]], [[5, 18]], B=40)
+    drill.multi_level_cascade(*case).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "edge")
+def test_requests_in_no_group_are_empty_there(drill):
+    drill.multi_level_cascade(*level_case(drill.rng, [[1, 3], [0, 2, 2]], [[6], [5, 4]])).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "edge")
+def test_no_level_is_an_empty_state(drill):
+    q, kv_cache, _ = level_case(drill.rng, [[0, 4]], [[6]])
+    answer = drill.multi_level_cascade(q, kv_cache, [])
+    answer.is_exactly(v=torch.zeros(q.shape), s=torch.full(q.shape[:2], -math.inf))
+
+
+@pytest.mark.graded("multi_level_cascade", "edge")
+def test_a_level_with_no_group(drill):
+    drill.multi_level_cascade(*level_case(drill.rng, [[0], [0, 4]], [[], [6]])).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "memory")
+def test_group_of_seven_query_heads_and_head_size_five(drill):
+    case = level_case(drill.rng, [[0, 1, 3], [1, 2, 3]], [[9, 4], [3, 3]], B=3, Hq=7, Hkv=1, D=5, page_size=3)
+    drill.multi_level_cascade(*case).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "compile")
+def test_multi_level_cascade_compiles(drill):
+    drill.compiles()
