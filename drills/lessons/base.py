@@ -63,7 +63,9 @@ class Exercise:
 class Mistake:
     """One misconception, as a formula that can be compared with an answer.
 
-    formula: the same arguments as the exercise → what the misconception yields, as float64 tensors, one an output.
+    formula: the same arguments as the exercise → what the misconception yields, as float64 tensors, one an output;
+        None for an output that the misconception says nothing about.
+    variants: formulas of other code with the same misconception; one and the same must match in every case.
     says: one sentence for the learner: the likely cause and what to do.
     anchor: the heading's anchor on the lesson's page, without '#'.
     cases: a seeded torch.Generator → arguments for which the mistake shows; None: the exercise's `draw`.
@@ -77,6 +79,7 @@ class Mistake:
     anchor: str
     cases: Callable[[Any], Args] | None = None
     twins: tuple[str, ...] = ()
+    variants: tuple[Callable[..., tuple], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,221 @@
+"""Wrong ways to merge states, as small float64 functions: what l4's mistakes are built from.
+
+A rule takes states along axis 0, v[N, ..., D] and s[N, ...], and answers (v[..., D], s[...]) as code with one
+misconception would; None in place of a result that the misconception says nothing about. `oracle.merge` is the right
+rule. Never used by graded code.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from drills.lessons.oracle import LOG2_E, finite_shift, largest, merge
+
+Rule = Callable[[Tensor, Tensor], tuple[Tensor | None, Tensor | None]]
+
+BLOCKS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+"""Block sizes that a kernel may walk the states with."""
+
+
+def weights(s: Tensor) -> Tensor:
+    """2^(s - max s) along axis 0, 0 for an empty state."""
+    return torch.exp2(s.double() - finite_shift(largest(s, 0)))
+
+
+def drop_unused(w: Tensor, v: Tensor) -> Tensor:
+    """v in float64, with 0 where the weight is 0."""
+    return torch.where(w[..., None] > 0, v.double(), 0.0)
+
+
+def divided(v: Tensor, total: Tensor) -> Tensor:
+    """v / total, with 0 where there is nothing to divide by."""
+    return v / torch.where(total == 0, 1.0, total)[..., None]
+
+
+# The wrong base.
+
+exp_for_exp2: Rule = functools.partial(merge, exp=torch.exp)
+ln_for_log2: Rule = functools.partial(merge, log=torch.log)
+natural: Rule = functools.partial(merge, exp=torch.exp, log=torch.log)
+
+
+def converted(v: Tensor, s: Tensor):
+    """s, base 2 already, times log2 e."""
+    return merge(v, s.double() * LOG2_E)
+
+
+# The wrong weights.
+
+
+def averaged(v: Tensor, s: Tensor):
+    return v.double().sum(0) / max(1, len(v)), None
+
+
+def swapped(v: Tensor, s: Tensor):
+    """Each state has the other's weight."""
+    return merge(v.flip(0), s)[0], merge(v, s)[1]
+
+
+def not_normalized(v: Tensor, s: Tensor):
+    w = weights(s)
+    return (w[..., None] * drop_unused(w, v)).sum(0), merge(v, s)[1]
+
+
+def s_as_weight(v: Tensor, s: Tensor):
+    """Weights s in place of 2^s."""
+    w = s.double()
+    return (w[..., None] * v.double()).sum(0) / w.sum(0)[..., None], None
+
+
+def unshifted(v: Tensor, s: Tensor):
+    """2^s in float32 with no maximum taken off: too large, or 0 throughout, for a large |s|."""
+    w = torch.exp2(s.float())
+    total = w.sum(0).double()
+    used = drop_unused(w, v)
+    return (w.double()[..., None] * used).sum(0) / total[..., None], torch.log2(total)
+
+
+def max_from_zero(v: Tensor, s: Tensor):
+    """The running max starts at 0: in float32, every weight is 0 where all s are far below."""
+    m = largest(s, 0).clamp(min=0.0)
+    w = torch.exp2((s.double() - m).float()).double()
+    return (w[..., None] * drop_unused(w, v)).sum(0) / w.sum(0)[..., None], m + torch.log2(w.sum(0))
+
+
+def guarded(rule: Rule) -> Rule:
+    """`rule`, with v = 0 where it divides 0 by 0."""
+
+    def formula(v: Tensor, s: Tensor):
+        wrong_v, wrong_s = rule(v, s)
+        nothing = (wrong_s == -torch.inf)[..., None]
+        return torch.where(nothing, 0.0, wrong_v), wrong_s
+
+    return formula
+
+
+# The wrong s.
+
+
+def s_is_max(v: Tensor, s: Tensor):
+    return merge(v, s)[0], largest(s, 0)
+
+
+def s_is_sum(v: Tensor, s: Tensor):
+    return merge(v, s)[0], s.double().sum(0)
+
+
+def s_is_mean(v: Tensor, s: Tensor):
+    return merge(v, s)[0], s.double().mean(0)
+
+
+def max_not_added(v: Tensor, s: Tensor):
+    return merge(v, s)[0], torch.log2(weights(s).sum(0))
+
+
+# Empty states.
+
+
+def all_empty(s: Tensor) -> Tensor:
+    return largest(s, 0) == -torch.inf
+
+
+def two_empties_nan(v: Tensor, s: Tensor):
+    """(-inf) - (-inf), or 0 / 0."""
+    return torch.where(all_empty(s)[..., None], torch.nan, merge(v, s)[0]), None
+
+
+def two_empties_nan_in_s(v: Tensor, s: Tensor):
+    right_v, right_s = merge(v, s)
+    return right_v, torch.where(all_empty(s), torch.nan, right_s)
+
+
+def empty_payload(v: Tensor, s: Tensor):
+    """0 * NaN is NaN."""
+    w = weights(s)
+    return divided((w[..., None] * v.double()).sum(0), w.sum(0)), merge(v, s)[1]
+
+
+def unguarded(v: Tensor, s: Tensor):
+    """Both of the above: no care for -inf at all."""
+    return torch.where(all_empty(s)[..., None], torch.nan, empty_payload(v, s)[0]), None
+
+
+# Half precision.
+
+
+def s_stored_in_half(v: Tensor, s: Tensor):
+    right_v, right_s = merge(v, s)
+    return right_v, right_s.to(v.dtype).double()
+
+
+def s_read_in_half(v: Tensor, s: Tensor):
+    return merge(v, s.to(v.dtype))
+
+
+def summed_in_half(block: int, total_too: bool) -> Rule:
+    """The running sum of v, and of the weights if `total_too`, kept in v's dtype, `block` states a step."""
+
+    def formula(v: Tensor, s: Tensor):
+        w = weights(s)
+        terms = w[..., None] * drop_unused(w, v)
+        sum_v = torch.zeros(terms.shape[1:], dtype=v.dtype)
+        total = torch.zeros(w.shape[1:], dtype=v.dtype if total_too else torch.float64)
+        for n in range(0, len(s), block):
+            sum_v = sum_v + terms[n : n + block].sum(0).to(sum_v.dtype)
+            total = total + w[n : n + block].sum(0).to(total.dtype)
+        return divided(sum_v.double(), total.double()), None
+
+    return formula
+
+
+# The wrong states.
+
+
+def dropped(which: slice) -> Rule:
+    """Only v[which] and s[which] are merged."""
+
+    def formula(v: Tensor, s: Tensor):
+        return merge(v[which], s[which])
+
+    return formula
+
+
+def padded(block: int) -> Rule:
+    """Padding up to a multiple of `block` counts as states with s = 0 and v = 0."""
+
+    def formula(v: Tensor, s: Tensor):
+        more = -len(s) % block
+        return merge(
+            torch.cat([v, torch.zeros(more, *v.shape[1:], dtype=v.dtype)]),
+            torch.cat([s, torch.zeros(more, *s.shape[1:], dtype=s.dtype)]),
+        )
+
+    return formula
+
+
+def not_rescaled(block: int, v_too: bool, total_too: bool) -> Rule:
+    """What was summed under an old maximum is not scaled down when a larger one comes."""
+
+    def formula(v: Tensor, s: Tensor):
+        steps = torch.arange(len(s)) // block
+        running = torch.cummax(s.double(), 0).values if len(s) else s.double()
+        ends = ((steps + 1) * block - 1).clamp(max=len(s) - 1)
+        stale = torch.exp2(s.double() - finite_shift(running[ends]))
+        w = weights(s)
+        w_v, w_total = (stale if v_too else w), (stale if total_too else w)
+        total = w_total.sum(0)
+        wrong_v = divided((w_v[..., None] * drop_unused(w, v)).sum(0), total)
+        return wrong_v, largest(s, 0) + torch.log2(torch.where(total == 0, 1.0, total))
+
+    return formula
+
+
+def tail_dropped(v: Tensor, s: Tensor):
+    """Columns from the largest power of two below D on are left 0."""
+    right_v, right_s = merge(v, s)
+    kept = 1 << ((v.shape[-1] - 1).bit_length() - 1) if v.shape[-1] > 1 else 1
+    return torch.where(torch.arange(v.shape[-1]) < kept, right_v, 0.0), right_s
