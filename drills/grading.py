@@ -17,6 +17,7 @@ from drills import catalog, commands
 from drills.catalog import ROOT
 from drills.errors import PASSED, GraderFailed, NothingGraded, WrongUse
 from drills.report.model import LEVELS, Grade
+from drills.report.progress_line import ProgressLine
 
 NEEDED = ("torch", "triton", "numpy", "pytest", "safetensors")
 SUGGESTED = ("hint", "show")
@@ -120,14 +121,23 @@ def _seconds(text: str) -> float:
 
 def _grade(selections: list[catalog.Selection], target: Path, options: argparse.Namespace, console: Console) -> Grade:
     from drills import session
+    from drills.request import Progress, Request
 
-    request = session.Request(
-        selections=tuple(selections),
-        target=target,
-        level=options.level,
-        device=options.device,
-        timeout=options.timeout,
-        seed=options.seed,
-        debug=options.debug,
-    )
-    return session.grade(request)
+    with ProgressLine(console, quiet=options.plain or options.debug) as line:
+
+        def tell(now: Progress) -> None:
+            short = now.lesson.split("_", 1)[0]
+            line.show(f"{short} · {now.exercise} · {now.title}  {now.done} of {now.total}")
+
+        line.show("starting …")
+        request = Request(
+            selections=tuple(selections),
+            target=target,
+            level=options.level,
+            device=options.device,
+            timeout=options.timeout,
+            seed=options.seed,
+            debug=options.debug,
+            progress=tell,
+        )
+        return session.grade(request)

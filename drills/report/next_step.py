@@ -22,6 +22,10 @@ def next_lines(grade: Grade, console: Console, commands: frozenset[str]) -> list
     failure = verdict.first_failure(grade)
     if failure:
         lesson, exercise, _, what = failure
+        if what.kind == "missing_file":
+            put = f"put {lesson.stem}.py into {words.clean(grade.target)}"
+            put = f"python grade.py reset {_short(lesson)}  makes a new stub" if own else put
+            return _step("Next", put, console)
         return _after_failure(grade, lesson, exercise, what.line, own and "hint" in commands, console)
     if not own:
         return []

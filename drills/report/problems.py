@@ -8,15 +8,10 @@ from drills.source import Problem
 KINDS = {"missing": "missing_file", "unreadable": "unreadable_file", "syntax": "syntax_error"}
 
 
-def from_source(problem: Problem, file: str, lesson: str) -> Failure:
-    """The failure for what `drills.source` found in `file` ("mine/l4_merge_states.py") of `lesson` ("l4")."""
+def from_source(problem: Problem, file: str) -> Failure:
+    """The failure for what `drills.source` found in `file` ("mine/l4_merge_states.py")."""
     if problem.kind == "missing":
-        return Failure(
-            KINDS["missing"],
-            "value",
-            got=f"there is no {file}",
-            likely=f"python grade.py reset {lesson} makes a new stub" if file.startswith("mine/") else "",
-        )
+        return Failure(KINDS["missing"], "value", got=f"there is no {file}")
     if problem.kind == "unreadable":
         return Failure(KINDS["unreadable"], "value", got=f"{file} {problem.says}")
     where = f"line {problem.line}: " if problem.line else ""

@@ -68,7 +68,8 @@ def _lesson_part(grade: Grade, console: Console) -> list[Text]:
         for exercise in lesson.exercises:
             if exercise.state == "passed":
                 lines += _advice_lines(exercise.name, exercise.advice, console)
-    return lines + [Text(f"  {reason}", QUIET) for reason in rows.off_lines(grade)]
+    reasons = [] if grade.level else rows.off_lines(grade)
+    return lines + [Text(f"  {reason}", QUIET) for reason in reasons]
 
 
 def _advice_lines(name: str, advice: list[str], console: Console) -> list[Text]:

@@ -29,13 +29,13 @@ def exit_code(grade: Grade) -> int:
     """0 all passed, 1 something failed or is still to do, 3 the grader failed, 5 nothing was graded."""
     if grade.grader_error:
         return errors.GRADER_FAILED
-    graded = any(exercise.state in ("passed", "failed") for _, exercise in exercises(grade))
-    broken = any(
-        (lesson.problem and lesson.problem.kind not in ("missing_file", "missing"))
-        or any(exercise.state == "missing" for exercise in lesson.exercises)
+    graded = any(
+        lesson.problem.kind != "missing_file"
+        if lesson.problem
+        else any(exercise.state != "not started" for exercise in lesson.exercises)
         for lesson in grade.lessons
     )
-    if not graded and not broken:
+    if not graded:
         return errors.NOTHING_GRADED
     good = all(exercise.state == "passed" for _, exercise in exercises(grade))
     return errors.PASSED if good and not any(lesson.problem for lesson in grade.lessons) else errors.FAILED

@@ -40,6 +40,16 @@ def waiting(name: str, line: int | None = 12) -> ExerciseResult:
     return ExerciseResult(name, "not started", line=line)
 
 
+def stopped(name: str) -> ExerciseResult:
+    """An exercise of a file that could not be graded."""
+    return ExerciseResult(name, "failed")
+
+
+def gone(name: str) -> ExerciseResult:
+    """An exercise of a file, or a function, that is not there."""
+    return ExerciseResult(name, "missing")
+
+
 def test(exercise: str, title: str, level: str = "value", failure: Failure | None = None) -> TestResult:
     """One test, failed if it has a failure."""
     return TestResult(f"test_{title}", title, exercise, level, "failed" if failure else "passed", failure, 0.02)
@@ -123,8 +133,9 @@ HOSTILE = Failure(
     line=3,
 )
 SYNTAX = problems.from_source(
-    Problem("syntax", "unmatched ')'", 14, 18, "    y = helper(x))"), "mine/l4_merge_states.py", "l4"
+    Problem("syntax", "unmatched ')'", 14, 18, "    y = helper(x))"), "mine/l4_merge_states.py"
 )
+MISSING = problems.from_source(Problem("missing", "is not there"), "mine/l4_merge_states.py")
 
 SCREENS: dict[str, Grade] = {
     "all_not_started": grade(lesson("l1_online_softmax"), lesson("l4_merge_states"), seed=None, seconds=0.2),
@@ -142,9 +153,15 @@ SCREENS: dict[str, Grade] = {
     "compile_error": grade(lesson("l4_merge_states", failed("merge_state", COMPILE, "compiles for a GPU"))),
     "time_out": grade(lesson("l4_merge_states", failed("merge_states", TIMEOUT, "any number of states", 1, 11))),
     "crash": grade(lesson("l4_merge_states", failed("merge_states", CRASH, "any number of states"))),
-    "syntax_error": grade(lesson("l1_online_softmax"), lesson("l4_merge_states", problem=SYNTAX)),
+    "syntax_error": grade(
+        lesson("l1_online_softmax"),
+        lesson("l4_merge_states", *map(stopped, NAMES["l4_merge_states"][1]), problem=SYNTAX),
+    ),
+    "missing_file": grade(
+        lesson("l4_merge_states", *map(gone, NAMES["l4_merge_states"][1]), problem=MISSING), seed=None
+    ),
     "missing_function": grade(
-        lesson("l4_merge_states", passed("merge_state"), ExerciseResult("merge_states", "missing"))
+        lesson("l4_merge_states", passed("merge_state"), gone("merge_states"))
     ),
     "hostile_text": grade(lesson("l4_merge_states", failed("merge_state", HOSTILE, "two states merge as one"))),
     "all_passed": grade(lesson("l4_merge_states", *map(passed, NAMES["l4_merge_states"][1]))),

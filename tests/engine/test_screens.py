@@ -1,6 +1,7 @@
 """Whole screens, as a learner sees them, against what is kept in screens/. `UPDATE_SCREENS=1` writes them anew."""
 
 import io
+import json
 import os
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from rich.cells import cell_len
 from sample_grades import SCREENS
 
+from drills.report import json_file, verdict
 from drills.report.console import open_console
 from drills.report.scorecard import print_scorecard
 
@@ -68,3 +70,25 @@ def test_plain_is_ascii_and_no_graded_text_reaches_the_terminal_raw(name):
 def test_the_last_line_counts(name):
     last = screen(name, 80).rstrip("\n").split("\n")[-1]
     assert re.search(r"passed|begun|The grader failed", last)
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_json_holds_the_verdicts_of_the_screen(name, tmp_path):
+    json_file.write(SCREENS[name], tmp_path / "out.json")
+    tree = json.loads((tmp_path / "out.json").read_text())
+    assert (tree["schema"], tree["exit_code"]) == (1, verdict.exit_code(SCREENS[name]))
+    states = {one["name"]: one["state"] for lesson in tree["lessons"] for one in lesson["exercises"]}
+    shown = screen(name, 200)
+    for exercise, state in states.items():
+        if re.search(rf"^  {exercise} ", shown, re.MULTILINE):
+            word = {"passed": "PASS", "failed": "FAIL", "missing": "FAIL", "not started": "not started"}[state]
+            assert re.search(rf"^  {exercise} +{word}\b", shown, re.MULTILINE)
+    assert tree["passed"] == sum(state == "passed" for state in states.values())
+
+
+EXIT_CODES = {"all_passed": 0, "on_a_gpu": 0, "grader_failed": 3, "all_not_started": 5, "missing_file": 5}
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_the_exit_code_says_what_the_screen_says(name):
+    assert verdict.exit_code(SCREENS[name]) == EXIT_CODES.get(name, 1)
