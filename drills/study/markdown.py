@@ -159,6 +159,28 @@ def links(source: str) -> list[Link]:
     return found
 
 
+def formulas(source: str) -> list[Block]:
+    """Every formula of a page, inline and display, with the line of its paragraph."""
+    found = []
+    for token in parser().parse(source):
+        if token.type == "fence" and token.info.strip() == "math" and token.map:
+            found.append(Block("math", token.map[0] + 1, token.map[1] + 1, token.content))
+        for child in token.children or ():
+            if child.type.startswith("math_") and token.map:
+                found.append(Block("math", token.map[0] + 1, token.map[1] + 1, child.content))
+    return found
+
+
+def prose(source: str) -> list[Block]:
+    """Every paragraph, heading, item and cell of a page: its words without code and maths."""
+    found = []
+    for token in parser().parse(source):
+        if token.type == "inline" and token.map:
+            words = " ".join(child.content for child in token.children or () if child.type == "text")
+            found.append(Block("text", token.map[0] + 1, token.map[1] + 1, words))
+    return found
+
+
 def plain(inline: Token) -> str:
     """The words of an inline token, markup removed."""
     return "".join(" " if child.type == "softbreak" else child.content for child in inline.children or ())

@@ -30,6 +30,10 @@ SYMBOLS = {
 PLAIN = ("text", "textbf", "textit", "mathrm", "mathbf", "mathit", "mathsf", "mathtt", "mathcal", "operatorname")
 """Commands that only say in which type their argument is set."""
 
+FUNCTIONS = ("exp", "log", "ln", "max", "min", "sup", "inf", "lim", "arg", "argmax", "argmin", "softmax", "dim", "det")
+"""Commands whose text is their name."""
+
+_STRUCTURE = ("frac", "tfrac", "dfrac", "sqrt", "begin", "end", "mathbb", "\\")
 _SETS = str.maketrans("RNZQ", "ℝℕℤℚ")
 _HATS = {"hat": "\u0302", "tilde": "\u0303", "bar": "\u0304", "overline": "\u0304", "vec": "\u20d7"}
 _UP = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
@@ -41,6 +45,12 @@ def to_text(latex: str) -> str:
     """A formula as text; the rows of `aligned`, `cases` and `\\\\` become lines."""
     lines = "".join(_Reader(latex).until(None)).split("\n")
     return "\n".join(_tidy(line) for line in lines if line.strip())
+
+
+def unknown(latex: str) -> list[str]:
+    """The commands of a formula that `to_text` does not know."""
+    known = {*SYMBOLS, *PLAIN, *_HATS, *FUNCTIONS, *_STRUCTURE}
+    return [token[1:] for token in _TOKEN.findall(latex) if token[0] == "\\" and token[1:] not in known]
 
 
 class _Reader:
