@@ -24,7 +24,7 @@ COUNTERFACTUALS = (
         "masked_lane",
         {"masked_fill": "zero"},
         "the result depends on lanes that a load masked off",
-        "Without other=, a masked-off lane holds anything on a GPU. Give tl.load an other= that leaves the result alone.",
+        "A masked-off lane without other= holds anything on a GPU. Give an other= that leaves the result alone.",
     ),
     (
         "order_dependent",

@@ -15,9 +15,9 @@ import torch
 from drills import judge
 from drills.calls import call_of, results_of
 from drills.explain import explain
-from drills.lesson_run import GradedTest, LessonRun
 from drills.instruments.notes import CallOptions
 from drills.judge import GradedFailure
+from drills.lesson_run import GradedTest, LessonRun
 from drills.lessons.base import Args, Exercise
 from drills.report.model import Failure
 from drills.sandbox.client import Call

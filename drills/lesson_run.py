@@ -16,11 +16,12 @@ from typing import Any, Protocol
 
 import torch
 
-from drills.instruments.notes import Launch
+from drills import judge
+from drills.instruments.notes import Launch, Status
 from drills.judge.compiled import compiled
 from drills.lessons.base import Args, Lesson
 from drills.report.model import Failure, TestResult
-from drills.sandbox.client import Call, Loaded, Status
+from drills.sandbox.client import Call, Loaded
 from drills.sandbox.outcome import Death, Reply
 from drills.source import Source
 
@@ -108,6 +109,16 @@ class LessonRun:
         if self.loaded is None:
             self.loaded = self.worker.load()
         return self.loaded
+
+    def load_failure(self, level: str) -> Failure | None:
+        """Why the graded file cannot be called at all; None if it can."""
+        loaded = self.load()
+        if loaded.death:
+            return judge.death(loaded.death.kind, loaded.death.words, level)
+        if loaded.raised:
+            one = loaded.raised
+            return judge.raised(one.type, one.message, level, line=one.line, source=one.source)
+        return None
 
     def generator(self, *purpose: object) -> torch.Generator:
         """A generator that depends on the run's seed and on `purpose` (a GradedTest or words) alone."""

@@ -11,17 +11,15 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from drills.catalog import ROOT, Entry, Selection
 from drills.errors import GraderFailed, WrongUse
 from drills.lesson_run import Calls, LessonRun
 from drills.lessons.base import Lesson
+from drills.request import Progress, Request
 from drills.sandbox.client import Worker
-from drills.sandbox.isolation import PROCESS, Isolation
 from drills.sandbox.limits import Caps
 from drills.sandbox.nursery import Nursery
 from drills.source import Source
@@ -30,54 +28,16 @@ GATE_CAPS = Caps(memory=4 << 30)
 CUDA_CAPS = Caps(memory=12 << 30)
 
 
-@dataclass(frozen=True)
-class Progress:
-    """What runs now: `done` of `total` tests are over."""
-
-    lesson: str
-    exercise: str
-    title: str
-    done: int
-    total: int
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to grade and how.
-
-    selections: lessons and exercises, from catalog.select. target: the folder that holds the graded files.
-    level: grade this level only. device: "auto", "cpu" or "cuda". timeout: seconds for one call.
-    seed: repeats a run's inputs; drawn if None; a function is called once the zygote has been forked.
-    debug: run graded code in this process. name: the target as shown, made from `target` if "".
-    progress: told before each test.
-    """
-
-    selections: tuple[Selection, ...]
-    target: Path
-    level: str | None = None
-    device: str = "auto"
-    timeout: float = 10.0
-    seed: int | Callable[[], int] | None = None
-    debug: bool = False
-    name: str = ""
-    isolation: Isolation = PROCESS
-    progress: Callable[[Progress], None] | None = None
-
-    @property
-    def shown(self) -> str:
-        """The target as shown: "mine/", or a path with a slash at its end."""
-        path = self.target
-        with contextlib.suppress(ValueError):
-            path = path.resolve().relative_to(ROOT)
-        return self.name or f"{path}/"
-
-
 @dataclass
 class Run:
-    """A run. Use it as `with Run(request, sources) as run`; `nursery` may be one that is kept between runs."""
+    """A run. Use it as `with Run(…) as run`.
+
+    wanted: the part of the request that there is something to run of. nursery: one that is kept between runs, or None.
+    """
 
     request: Request
     sources: dict[str, Source]
+    wanted: tuple[Selection, ...]
     nursery: Nursery | None = None
     device: str = "cpu"
     seed: int = 0
@@ -95,12 +55,12 @@ class Run:
             self.own_nursery = True
         self.device = self._choose_device()
         self._start_gate()
-        workers = {one.lesson.stem: self._worker(one.lesson) for one in self.request.selections}
+        workers = {one.lesson.stem: self._worker(one.lesson) for one in self.wanted}
         if workers:
             next(iter(workers.values())).start()
         seed = self.request.seed
         self.seed = secrets.randbits(32) if seed is None else seed() if callable(seed) else seed
-        for one in self.request.selections:
+        for one in self.wanted:
             self.lessons[one.lesson.stem] = self._lesson_run(one, workers[one.lesson.stem])
         return self
 
@@ -121,6 +81,12 @@ class Run:
         """Report progress to whoever asked for it."""
         if self.request.progress is not None:
             self.request.progress(Progress(lesson.lesson.stem, exercise, title, self.done, self.total))
+
+    def turn_to(self, lesson: LessonRun) -> None:
+        """From here on it is this lesson's turn: end the other lessons' workers."""
+        for other in self.lessons.values():
+            if other is not lesson:
+                other.worker.close()
 
     def _lesson_run(self, selection: Selection, worker: Calls) -> LessonRun:
         entry = selection.lesson
@@ -177,6 +143,8 @@ class Run:
             self.gate_off = "not in debug mode"
         elif self.request.level not in (None, "compile"):
             self.gate_off = "not asked for"
+        elif importlib.util.find_spec("drills.instruments.gate") is None:
+            self.gate_off = "not there yet"
         else:
             from drills.instruments.gate import CompileGate
 
@@ -203,8 +171,3 @@ def load_facts(entry: Entry) -> Lesson:
             del sys.modules[name]
             raise GraderFailed(f"{entry.facts.name} of {entry.short} does not load: {error}") from error
     return module.LESSON
-
-
-def iterate(run: Run) -> Iterator[LessonRun]:
-    """The lessons of a run, in order."""
-    yield from run.lessons.values()

@@ -99,6 +99,8 @@ DEATHS = {
     "flood": "Print less: a few lines of one small case tell more.",
     "oversized": "Return only what the contract names, in the shapes that it states.",
     "malformed": "Return torch tensors as the contract names them, and leave the grader's channel alone.",
+    "processes": "Start no processes: the kernels run by themselves.",
+    "broken": "If your code replaces a part of torch or Triton, take that out. Otherwise this is a fault of the grader.",
     "memory": "Allocate only the results and a small workspace.",
 }
 """Kind of death → the likely cause and what to do."""

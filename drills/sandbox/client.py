@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from drills.errors import GraderFailed
-from drills.instruments.notes import CallOptions, Notes
+from drills.instruments.notes import CallOptions, Notes, Status
 from drills.sandbox import outcome, wire
 from drills.sandbox.channel import Channel, Flood, Gone, Late
 from drills.sandbox.checked import build
@@ -36,18 +36,6 @@ class Call:
     names: tuple[str, ...] = ()
     inplace: tuple[int, ...] = ()
     options: CallOptions = field(default_factory=CallOptions)
-
-
-@dataclass(frozen=True)
-class Status:
-    """What a worker says of itself before it has seen graded code.
-
-    on: whether the instruments watch. note: why not, or what they cannot do. versions: of triton, CUDA device ….
-    """
-
-    on: bool
-    note: str = ""
-    versions: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -139,7 +127,10 @@ class Worker:
         if isinstance(answer, Death):
             printed = self._bury()
             raise GraderFailed(f"the worker did not start: {answer.words}\n{printed}".rstrip())
-        return build(Status, answer.head.get("status"))
+        if "broken" in answer.head:
+            self._bury()
+            raise GraderFailed(str(answer.head["broken"]))
+        return build(Status, answer.head["status"])
 
     def _loaded(self) -> Loaded:
         answer = self._exchange(b"", time.monotonic() + self.timeout, importing=True)
@@ -187,6 +178,8 @@ def _reply(answer: wire.Message) -> Reply:
     if "oversized" in head:
         raise wire.Oversized(outcome.clean(str(head["oversized"]), outcome.TEXT_LIMIT))
     notes = build(Notes, head.get("notes"), outcome.clean)
+    if "broken" in head:
+        return Reply(death=outcome.broken(str(head["broken"])), notes=notes)
     if "raised" in head:
         return Reply(raised=Raised.from_json(head["raised"]), notes=notes)
     after: dict[int, Any] = {}

@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from drills.instruments.notes import Notes
+from drills.instruments.notes import Notes, Status
 from drills.sandbox import wire
 from drills.sandbox.checked import build
-from drills.sandbox.client import Call, Loaded, Status
+from drills.sandbox.client import Call, Loaded
 from drills.sandbox.outcome import Raised, Reply
 from drills.sandbox.worker import Graded
 
@@ -22,7 +22,7 @@ class InProcess:
 
     def __init__(self, file: Path, device: str) -> None:
         self.graded = Graded(file, device)
-        self.status: Status | None = build(Status, self.graded.status)
+        self.status: Status | None = self.graded.status
         self.loading: Loaded | None = None
 
     def start(self) -> None:

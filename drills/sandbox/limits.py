@@ -21,8 +21,8 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 class Caps:
     """Limits of one worker and all its descendants.
 
-    memory: resident bytes, all together, beyond what the zygote held when it forked them. processes: how many, threads aside. file: bytes of one file it writes.
-    open_files: descriptors of one process.
+    memory: resident bytes, all together, beyond what the zygote holds itself. processes: how many, threads aside.
+    file: bytes of one file that they write. open_files: descriptors of one process.
     """
 
     memory: int = 2 << 30

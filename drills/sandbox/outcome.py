@@ -44,7 +44,7 @@ class Raised:
 class Death:
     """The end of a worker that gave no answer, or none that counts.
 
-    kind: timeout, crash, exit, flood, memory, processes, malformed, oversized. words: one sentence for the learner.
+    kind: timeout, crash, exit, flood, memory, processes, malformed, oversized, broken. words: one sentence for the learner.
     signal: the signal's name for a crash, else "".
     """
 
@@ -94,6 +94,11 @@ def malformed(error: Malformed) -> Death:
     if type(error) is Malformed:
         return Death("malformed", f"the process sent {error} in place of an answer")
     return Death("oversized", f"the answer is too large: {error}")
+
+
+def broken(what: str) -> Death:
+    """The instruments around the call failed: by a fault of their own, or because graded code reached into them."""
+    return Death("broken", f"the grader's instruments failed on this call ({clean(what, TEXT_LIMIT)})")
 
 
 def died(ended: Ended | None) -> Death:

@@ -25,8 +25,12 @@ def serve(sock: Any, config: dict[str, Any]) -> None:
     torch.set_num_threads(1)
     sys.stdin = open(os.devnull)  # noqa: SIM115  for as long as the process lives
     line = Line(sock)
-    graded = Graded(Path(config["file"]), config["device"])
-    line.say({"nonce": config["nonce"], "status": graded.status})
+    try:
+        graded = Graded(Path(config["file"]), config["device"])
+    except Exception as error:
+        line.say({"nonce": config["nonce"], "broken": f"Triton does not work here: {type(error).__name__}: {error}"})
+        return
+    line.say({"nonce": config["nonce"], "status": asdict(graded.status)})
     loading = graded.load()
     line.say({"nonce": config["nonce"], **loading})
     while "raised" not in loading:
@@ -84,11 +88,10 @@ class Graded:
         self.module: Any = None
         if device == "cpu":
             os.environ["TRITON_INTERPRET"] = "1"
-        from drills import instruments
+        from drills.instruments import install, place, recording
 
-        self.instruments = instruments
-        status = instruments.install()
-        self.status = {"on": status.on, "note": status.note, "versions": dict(status.versions)}
+        self.place, self.recording = place, recording
+        self.status = install()
 
     def load(self) -> dict[str, Any]:
         """Load the file: {"functions": [...]} or {"raised": {...}}."""
@@ -106,22 +109,43 @@ class Graded:
         tree = None
         begun = time.perf_counter()
         try:
-            function = getattr(self.module, head["exercise"])
-            tree = self._call(function, args, head, notes)
+            tree = self._call(self._function(head["exercise"]), args, head, notes)
+        except GradedCodeRaised as raised:
+            answer["raised"] = learner.describe(raised.error, self.file)
         except BaseException as error:
-            answer["raised"] = learner.describe(error, self.file)
-            found = getattr(error, "finding", None)
-            if found is not None:
-                notes.findings.append(found)
+            answer["broken"] = f"{type(error).__name__}: {error}"
         notes.seconds = time.perf_counter() - begun
         answer["notes"] = asdict(notes)
         return answer, tree
 
+    def _function(self, name: str) -> Callable[..., Any]:
+        try:
+            return getattr(self.module, name)
+        except AttributeError as error:
+            raise GradedCodeRaised(error) from None
+
     def _call(self, function: Callable[..., Any], args: tuple, head: dict[str, Any], notes: Notes) -> Any:
-        placed = self.instruments.place(args, self.device)
-        inputs = dict(zip(head["names"], placed.args, strict=False))
-        with self.instruments.recording(CallOptions(**head["options"]), inputs) as recording:
-            returned = function(*placed.args)
+        """What was returned and what was changed; `notes` are filled in also if the function raises."""
+        names, inplace = head["names"], head["inplace"]
+        placed = self.place(args, self.device, names)
+        inputs = dict(zip(names, placed.args, strict=False))
+        recording = self.recording(CallOptions(**head["options"]), inputs, [names[one] for one in inplace])
+        returned = raised = None
+        with recording:
+            try:
+                returned = function(*placed.args)
+            except BaseException as error:
+                raised = error
         seen = recording.notes(returned)
-        notes.launches, notes.findings = seen.launches, [*seen.findings, *placed.findings(head["inplace"])]
-        return returned, [[position, placed.args[position]] for position in head["inplace"]]
+        notes.launches, notes.findings = seen.launches, [*seen.findings, *placed.findings(inplace)]
+        if raised is not None:
+            raise GradedCodeRaised(raised)
+        return returned, [[position, placed.args[position]] for position in inplace]
+
+
+class GradedCodeRaised(Exception):
+    """Carries what came out of the graded function, apart from what may come out of the instruments."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import io
 import json
 import os
 import select
@@ -211,7 +212,7 @@ def _forget(control: int) -> None:
         if int(entry) > 2 and int(entry) != control:
             with contextlib.suppress(OSError):
                 os.close(int(entry))
-    sys.stdin, sys.stdout, sys.stderr = open(0, closefd=False), open(1, "w", closefd=False), open(2, "w", closefd=False)
+    sys.stdin, sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(n, "rw"[n > 0], closefd=False)) for n in range(3))
     for name in list(os.environ):
         if name not in KEPT_VARIABLES and not name.startswith(KEPT_PREFIXES):
             del os.environ[name]

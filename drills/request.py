@@ -1,0 +1,53 @@
+"""What a grading is asked to do. Plain data: must never import torch."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from drills.catalog import ROOT, Selection
+from drills.sandbox.isolation import PROCESS, Isolation
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What runs now: `done` of `total` tests are over."""
+
+    lesson: str
+    exercise: str
+    title: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to grade and how.
+
+    selections: lessons and exercises, from catalog.select. target: the folder that holds the graded files.
+    level: grade this level only. device: "auto", "cpu" or "cuda". timeout: seconds for one call.
+    seed: repeats a run's inputs; drawn if None; a function is called once the zygote has been forked.
+    debug: run graded code in this process. name: the target as shown, made from `target` if "".
+    progress: told before each test.
+    """
+
+    selections: tuple[Selection, ...]
+    target: Path
+    level: str | None = None
+    device: str = "auto"
+    timeout: float = 10.0
+    seed: int | Callable[[], int] | None = None
+    debug: bool = False
+    name: str = ""
+    isolation: Isolation = PROCESS
+    progress: Callable[[Progress], None] | None = None
+
+    @property
+    def shown(self) -> str:
+        """The target as shown: "mine/", or a path with a slash at its end."""
+        path = self.target
+        with contextlib.suppress(ValueError):
+            path = path.resolve().relative_to(ROOT)
+        return self.name or f"{path}/"

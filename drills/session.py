@@ -1,0 +1,104 @@
+"""One grading, from a request to a grade. The front door of the engine.
+
+Runs pytest in this process on the graded tests, with its own plugin and none of the user's. Must never import a
+graded file, and imports torch only if something is to be run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from drills import source
+from drills.catalog import Selection
+from drills.report.model import Grade
+from drills.request import Progress, Request
+from drills.source import Source
+
+if TYPE_CHECKING:
+    from drills.run import Run
+    from drills.sandbox.nursery import Nursery
+
+__all__ = ["Progress", "Request", "grade", "inspect", "prepare"]
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""One thread each: graded cases are small, and a process with threads cannot be forked safely."""
+
+
+AUTOLOAD = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+UNUSED_PLUGINS = ("cacheprovider", "junitxml", "pastebin", "doctest", "logging", "faulthandler", "stepwise", "unittest")
+
+
+def prepare() -> None:
+    """What must be in the environment before torch is imported."""
+    for name in THREADS:
+        os.environ.setdefault(name, "1")
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+
+
+def grade(request: Request, nursery: Nursery | None = None) -> Grade:
+    """Grade what is asked for. DrillError if that cannot be done; a fault met on the way stands in `grader_error`.
+
+    nursery: one that is kept between gradings; without it, one is started and ended here.
+    """
+    sources = {one.lesson.stem: inspect(one, request) for one in request.selections}
+    wanted = [one for one in request.selections if is_begun(one, sources[one.lesson.stem])]
+    if not wanted:
+        from drills.assemble import blank
+
+        return blank(request, sources)
+    prepare()
+    from drills.assemble import grade_of
+    from drills.run import Run
+
+    with Run(request, sources, wanted, nursery) as run:
+        run_tests(run)
+        return grade_of(run)
+
+
+def inspect(selection: Selection, request: Request) -> Source:
+    """The graded file of a lesson, read but not run."""
+    entry = selection.lesson
+    return source.inspect(request.target / f"{entry.stem}.py", entry.exercises, entry.stub)
+
+
+def is_begun(selection: Selection, found: Source) -> bool:
+    """Whether there is an exercise to run among those chosen."""
+    return not found.problem and any(found.function(name).state == "written" for name in selection.exercises)
+
+
+def run_tests(run: Run) -> None:
+    """pytest on the graded tests, in this process: quiet, and deaf to the user's own settings and plugins."""
+    import pytest
+
+    from drills.pytest_plugin import Grading
+
+    files = [str(one.lesson.tests) for one in run.wanted]
+    root = run.wanted[0].lesson.root
+    arguments = [*files, f"--rootdir={root}", "-c", os.devnull, "-s", "--strict-markers", "-p", "no:terminal"]
+    for unused in UNUSED_PLUGINS:
+        arguments += ["-p", f"no:{unused}"]
+    with own_environment():
+        code = pytest.main(arguments, plugins=[Grading(run)])
+    if code == pytest.ExitCode.INTERRUPTED and not run.error:
+        raise KeyboardInterrupt
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
+        run.error = run.error or f"the graded tests could not be run (pytest: {pytest.ExitCode(code).name.lower()})"
+
+
+@contextlib.contextmanager
+def own_environment() -> Iterator[None]:
+    """The environment that pytest runs in; the user's is put back afterwards."""
+    before = {name: os.environ.get(name) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", AUTOLOAD)}
+    os.environ.pop("PYTEST_ADDOPTS", None)
+    os.environ.pop("PYTEST_PLUGINS", None)
+    os.environ[AUTOLOAD] = "1"
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value

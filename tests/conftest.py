@@ -1,0 +1,3 @@
+"""Registers the plugin that grades; nothing else belongs here."""
+
+pytest_plugins = ["drills.pytest_plugin"]
