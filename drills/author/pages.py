@@ -136,8 +136,10 @@ def pointers(root: Path, stem: str) -> Iterator[tuple[str, str]]:
     for mistake in importlib.import_module(f"drills.lessons.{stem}").LESSON.mistakes:
         yield f"the mistake {mistake.id}", mistake.anchor
     for path in sorted(root.glob("drills/**/*.py")):
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        tree = ast.parse(path.read_bytes())
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
                 for anchor in re.findall(rf"{stem}\.md#([\w-]+)", node.value):
                     yield f"{path.relative_to(root)}:{node.lineno}", anchor
 

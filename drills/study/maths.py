@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+_WIDE = "\u2003"
+
 SYMBOLS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "lambda": "λ", "mu": "μ",
     "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "omega": "ω", "Delta": "Δ", "Sigma": "Σ", "Omega": "Ω",
@@ -20,7 +22,7 @@ SYMBOLS = {
     "leftarrow": "←", "Rightarrow": "⇒", "implies": "⇒", "iff": "⇔", "mapsto": "↦", "uparrow": "↑", "downarrow": "↓",
     "forall": "∀", "exists": "∃", "land": "∧", "lor": "∨", "lnot": "¬", "lceil": "⌈", "rceil": "⌉", "lfloor": "⌊",
     "rfloor": "⌋", "langle": "⟨", "rangle": "⟩", "lVert": "‖", "rVert": "‖", "lvert": "|", "rvert": "|", "mid": "|",
-    "ldots": "…", "dots": "…", "cdots": "⋯", "vdots": "⋮", "prime": "′", "top": "ᵀ", "quad": " ", "qquad": " ",
+    "ldots": "…", "dots": "…", "cdots": "⋯", "vdots": "⋮", "prime": "′", "top": "ᵀ", "quad": _WIDE, "qquad": _WIDE,
     "{": "{", "}": "}", "_": "_", "%": "%", "$": "$", "&": "&", "#": "#", "|": "‖", ",": " ", ";": " ", ":": " ",
     " ": " ", "!": "", "left": "", "right": "", "big": "", "Big": "", "bigl": "", "bigr": "", "Bigl": "", "Bigr": "",
     "displaystyle": "", "limits": "", "nolimits": "",
@@ -92,7 +94,7 @@ class _Reader:
             return "".join(self.until("}"))
         if token == "^":
             power = self.argument()
-            return power.translate(_UP) if re.fullmatch(r"-?\d+", power) else f"^{_group(power)}"
+            return power.translate(_UP) if re.fullmatch(r"-?\d+", power) else f"^{_group(power, '_')}"
         if token == "_":
             index = self.argument()
             return index.translate(_DOWN) if index.isdigit() else f"_{_group(index)}"
@@ -124,11 +126,13 @@ class _Reader:
 
 
 def _tidy(line: str) -> str:
-    """One space between words, none inside brackets."""
-    return re.sub(r"(?<=[(⌈⌊⟨]) | (?=[)⌉⌋⟩])", "", re.sub(r" +", " ", line)).strip()
+    """One space between words, none inside brackets; between formulas on one line, four."""
+    line = re.sub(r"(?<=[(⌈⌊⟨]) | (?=[)⌉⌋⟩])", "", re.sub(r" +", " ", line))
+    return re.sub(rf" ?{_WIDE} ?", "    ", line).strip()
 
 
-def _group(text: str) -> str:
-    """In brackets unless it is one word, one number or in brackets already."""
+def _group(text: str, breaks: str = "") -> str:
+    """In brackets unless it is one word, one number, a call or in brackets already, and holds none of `breaks`."""
     text = text.strip()
-    return text if re.fullmatch(r"[\w.′∞ℓ]+|\([^()]*\)|[^\w\s]", text) else f"({text})"
+    whole = re.fullmatch(r"[\w.′∞ℓ]*\([^()]*\)|[\w.′∞ℓ]+|[^\w\s]", text) and not set(breaks) & set(text)
+    return text if whole else f"({text})"

@@ -1,4 +1,4 @@
-"""Shows a page's Markdown in a terminal through rich: maths as text, folds as headings, links as words.
+"""Shows a page's Markdown in a terminal through rich: maths as text, folds as bold lines, links as words.
 
 Must never read a file and never decide what is shown: `read`, `hint` and `quiz` do.
 """
@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from markdown_it.token import Token
-from rich.console import Console
-from rich.markdown import Markdown
-from rich.padding import Padding
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import CodeBlock, Heading, Markdown, TableElement
+from rich.segment import Segment, Segments
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
 
 from drills.study.markdown import parser
 from drills.study.maths import to_text
@@ -18,18 +21,85 @@ from drills.study.maths import to_text
 WIDEST = 100
 """Columns: longer lines are hard to read."""
 
+FORMULA = 70
+"""Characters: formulas side by side that are longer go below each other."""
+
+NAME = 30
+"""Characters: a column of single words that are no longer is not broken."""
+
 HIDDEN = ("quiz",)
 """Languages of fences that are for machines."""
 
-CODE_THEME = "ansi_dark"
-"""Colors of the terminal's own palette, so that code is legible on a dark and on a light one."""
-
 
 def show(console: Console, source: str, *, indent: int = 0) -> None:
-    """Prints Markdown to the console, `indent` columns in from the left."""
-    rendered = Markdown("", code_theme=CODE_THEME, hyperlinks=False)
+    """Prints Markdown to the console, `indent` columns in from the left, without blanks at the ends of lines."""
+    rendered = _Page("", hyperlinks=True)
     rendered.parsed = list(_for_terminal(parser().parse(source)))
-    console.print(Padding(rendered, (0, 0, 0, indent)), width=min(console.width, WIDEST))
+    options = console.options.update(width=min(console.width, WIDEST) - indent)
+    margin, end = Segment(" " * indent), Segment.line()
+    lines = _without_outer_blanks(console.render_lines(rendered, options, pad=False))
+    segments = [part for line in lines for part in ((margin, *line, end) if line else (end,))]
+    console.print(Segments(segments), end="", soft_wrap=True)
+
+
+def _without_outer_blanks(lines: list[list[Segment]]) -> list[list[Segment]]:
+    """Lines with the blanks at their ends cut off, and no empty line first, last or after another."""
+    found: list[list[Segment]] = []
+    for line in lines:
+        while line and not line[-1].text.strip():
+            line = line[:-1]
+        if line:
+            line = [*line[:-1], Segment(line[-1].text.rstrip(), line[-1].style, line[-1].control)]
+        if line or (found and found[-1]):
+            found.append(line)
+    return found[:-1] if found and not found[-1] else found
+
+
+class _Heading(Heading):
+    """Headings that are told apart without color: the title and the sections are underlined."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = self.text.copy()
+        text.justify = "left"
+        yield text
+        line = {"h1": "═", "h2": "─"}.get(self.tag)
+        if line:
+            yield Text(line * min(text.cell_len, options.max_width), style=self.style_name)
+
+
+class _Code(CodeBlock):
+    """Code set in by two columns, comments dim. Not highlighted further: that would take longer than all the rest."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code, dim = Style(color="cyan"), Style(dim=True)
+        room = options.max_width - 2
+        for line in str(self.text).rstrip().split("\n"):
+            at = line.find("# ") if self.lexer_name == "python" else -1
+            at = len(line) if at < 0 else at
+            for begin in range(0, max(len(line), 1), room):
+                cut, end = max(begin, min(at, begin + room)), begin + room
+                yield from (Segment("  " + line[begin:cut], code), Segment(line[cut:end], dim), Segment.line())
+
+
+class _Table(TableElement):
+    """Tables whose names stay whole where there is room, and whose cells break rather than lose their ends."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = self.body.rows if self.body is not None else []
+        cells = [[cell.content.plain for cell in row.cells] for row in rows]
+        for part in super().__rich_console__(console, options):
+            if isinstance(part, Table):
+                for number, column in enumerate(part.columns):
+                    words = [row[number] for row in cells if number < len(row)]
+                    column.overflow = "fold"
+                    column.no_wrap = max(map(len, words), default=0) <= NAME and not any(" " in word for word in words)
+            yield part
+
+
+class _Page(Markdown):
+    """rich's Markdown with these elements."""
+
+    elements = {**Markdown.elements, "heading_open": _Heading, "fence": _Code, "table_open": _Table}
 
 
 def one_line(source: str, limit: int = 72) -> str:
@@ -51,6 +121,9 @@ def _for_terminal(tokens: list[Token]) -> Iterator[Token]:
             continue
         if token.type == "fence" and token.info.strip() == "math":
             yield from _display(token.content)
+        elif token.type == "fence" and token.info.strip() == "mermaid":
+            token.content = "(a diagram, drawn on GitHub)\n" + token.content.replace("<br/>", " · ")
+            yield token
         elif token.type == "html_block":
             yield from _fold(token.content)
         elif token.type == "inline" and _is_display(token):
@@ -85,7 +158,10 @@ def _inline(children: Iterable[Token]) -> Iterator[Token]:
 def _display(latex: str) -> Iterator[Token]:
     """A formula on lines of its own, set in."""
     code = Token("fence", "code", 0)
-    code.content, code.info = to_text(latex) + "\n", "text"
+    text = to_text(latex)
+    if max(map(len, text.split("\n"))) > FORMULA:
+        text = text.replace("    ", "\n")
+    code.content, code.info = text + "\n", "text"
     yield code
 
 
