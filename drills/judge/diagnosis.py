@@ -1,12 +1,12 @@
 """Which known mistake explains a wrong answer? One is named only if it is the only one that does.
 
-A mistake explains an answer if its formula yields the same results, within tolerance, on every failing case, at least
-two of them, and nowhere predicts an error where the answer is right.
+A mistake explains an answer if one of its formulas yields the same results, within tolerance, on every failing case,
+at least two of them, and nowhere predicts an error where the answer is right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
@@ -16,11 +16,13 @@ from drills.lessons.base import Args, Exercise, Lesson, Mistake
 ENOUGH = 2
 """Failing cases that a mistake must explain before it is named."""
 
-MOST_GIVEN = 6
+MOST_GIVEN = 4
 MOST_DRAWN = 8
-"""Bounds on the work: cases looked at, and fresh cases that the learner's code is asked for."""
+"""Bounds on the work: cases looked at, the smallest first, and fresh cases that the learner's code is asked for."""
 
 Ask = Callable[[Args], "tuple | None"]
+Candidates = list[tuple[Mistake, Callable[..., tuple]]]
+"""Mistakes that explain all cases so far, each with the formula that does."""
 
 
 def diagnose(
@@ -32,50 +34,53 @@ def diagnose(
     ask: runs the learner's code on fresh arguments → results of the right form, or None if it gave none.
     rng: draws the fresh cases.
     """
-    candidates = [mistake for mistake in lesson.mistakes if mistake.exercise == exercise.name]
-    seen = 0
-    for args, results in failed[:MOST_GIVEN]:
-        candidates = [mistake for mistake in candidates if _explains(exercise, mistake, args, results)]
-        seen += 1
-    for args in _fresh_cases(exercise, candidates, rng):
-        if not candidates or (seen >= ENOUGH and _one_group(candidates)):
+    mistakes = [mistake for mistake in lesson.mistakes if mistake.exercise == exercise.name]
+    left: Candidates = [(mistake, one) for mistake in mistakes for one in (mistake.formula, *mistake.variants)]
+    given = sorted(failed, key=_size)[:MOST_GIVEN]
+    for args, results in given:
+        left = [(mistake, formula) for mistake, formula in left if matches(exercise, args, results, formula(*args))]
+    seen = len(given)
+    for args in _fresh_cases(exercise, left, rng):
+        if seen >= ENOUGH and _one_group(left):
             break
         results = ask(args)
         if results is None:
             continue
         right = _right(exercise, args, results)
-        candidates = [mistake for mistake in candidates if _consistent(exercise, mistake, args, results, right)]
+        left = [one for one in left if _consistent(exercise, one[1], args, results, right)]
         seen += not right
-    return candidates[0] if candidates and seen >= ENOUGH and _one_group(candidates) else None
+        if not left:
+            return None
+    return left[0][0] if seen >= ENOUGH and _one_group(left) else None
 
 
-def _fresh_cases(exercise: Exercise, candidates: list[Mistake], rng: torch.Generator):
-    """Draws in turn for each candidate, from its own cases."""
-    draws = [mistake.cases or exercise.draw for mistake in candidates] or [exercise.draw]
-    for turn in range(MOST_DRAWN):
+def _size(case: tuple[Args, tuple]) -> int:
+    return sum(one.numel() for one in case[0] if isinstance(one, torch.Tensor))
+
+
+def _fresh_cases(exercise: Exercise, left: Candidates, rng: torch.Generator) -> Iterator[Args]:
+    """Draws in turn for each mistake that was left at first, from its own cases."""
+    draws = list(dict.fromkeys(mistake.cases or exercise.draw for mistake, _ in left))
+    for turn in range(MOST_DRAWN if draws else 0):
         yield draws[turn % len(draws)](rng)
 
 
-def _explains(exercise: Exercise, mistake: Mistake, args: Args, results: tuple) -> bool:
-    return matches(exercise, args, results, mistake.formula(*args))
-
-
-def _consistent(exercise: Exercise, mistake: Mistake, args: Args, results: tuple, right: bool) -> bool:
-    """On a right answer, a mistake that predicts an error is ruled out; on a wrong one it must predict that error."""
-    return _explains(exercise, mistake, args, results) or (
-        right and _right(exercise, args, _rounded(exercise, args, mistake))
-    )
-
-
-def _rounded(exercise: Exercise, args: Args, mistake: Mistake) -> tuple:
-    return mistake.formula(*args)
+def _consistent(exercise: Exercise, formula: Callable[..., tuple], args: Args, results: tuple, right: bool) -> bool:
+    """On a wrong answer, the formula must yield just that; on a right one, it must be right too."""
+    predicted = formula(*args)
+    if right:
+        return matches(exercise, args, exercise.oracle(*args), predicted)
+    return matches(exercise, args, results, predicted)
 
 
 def _right(exercise: Exercise, args: Args, results: tuple) -> bool:
     return all(one.right for one in compare(exercise, args, results, exercise.oracle(*args)))
 
 
-def _one_group(candidates: list[Mistake]) -> bool:
+def _one_group(left: Candidates) -> bool:
     """Is it one mistake, or mistakes that each name the others as twins?"""
-    first, *others = candidates
+    if not left:
+        return False
+    first = left[0][0]
+    others = [mistake for mistake, _ in left if mistake is not first]
     return all(other.id in first.twins or first.id in other.twins for other in others)

@@ -44,7 +44,14 @@ def multiple(exercise: Exercise, args: Args, launches: Sequence[Launch]) -> floa
     floor = exercise.floor(*args) if exercise.floor is not None else 0
     if not floor:
         return None
-    return sum(one.loaded + one.stored for one in moved(launches).values()) / floor
+    return sum(_counted(exercise, moved(launches))) / floor
+
+
+def _counted(exercise: Exercise, tensors: dict[str, Moved]) -> list[int]:
+    """The bytes that count against the floor: loads of the parameters in `exercise.counted`, or everything."""
+    if exercise.counted:
+        return [one.loaded for name, one in tensors.items() if name in exercise.counted]
+    return [one.loaded + one.stored for one in tensors.values()]
 
 
 def traffic(exercise: Exercise, args: Args, launches: Sequence[Launch], level: str = "traffic") -> Failure | None:
@@ -58,8 +65,8 @@ def traffic(exercise: Exercise, args: Args, launches: Sequence[Launch], level: s
         kind="traffic",
         level="traffic",
         called=words.called(exercise, args),
-        got=f"{round(times * floor)} bytes moved, {times:.2f} times the least possible{sentence}",
-        expected=f"at most {exercise.limit:.2f} times {floor} bytes: each value read once, each result written once",
+        got=f"{round(times * floor)} bytes {_what(exercise)}, {times:.2f} times the least possible{sentence}",
+        expected=f"at most {exercise.limit:.2f} times {floor} bytes",
         likely=_advice(most),
     )
 
@@ -100,6 +107,10 @@ def _most_repeated(exercise: Exercise, launches: Sequence[Launch]) -> tuple[str,
             texts.append(f"a {name} costs {one.loaded + one.stored} bytes")
             name_of_most = name_of_most or "workspace"
     return name_of_most, f": {', '.join(texts)}" if texts else ""
+
+
+def _what(exercise: Exercise) -> str:
+    return f"of {words.listed(exercise.counted)} read" if exercise.counted else "moved"
 
 
 def _shown(exercise: Exercise, name: str) -> str:

@@ -79,11 +79,33 @@ def unshifted(v: Tensor, s: Tensor):
     return (w.double()[..., None] * used).sum(0) / total[..., None], torch.log2(total)
 
 
-def max_from_zero(v: Tensor, s: Tensor):
-    """The running max starts at 0: in float32, every weight is 0 where all s are far below."""
-    m = largest(s, 0).clamp(min=0.0)
-    w = torch.exp2((s.double() - m).float()).double()
-    return (w[..., None] * drop_unused(w, v)).sum(0) / w.sum(0)[..., None], m + torch.log2(w.sum(0))
+def max_from(start: float) -> Rule:
+    """The running max starts at a finite number: in float32, every weight is 0 where all s are far below."""
+
+    def formula(v: Tensor, s: Tensor):
+        m = largest(s, 0).clamp(min=start)
+        w = torch.exp2((s.double() - m).float()).double()
+        return (w[..., None] * drop_unused(w, v)).sum(0) / w.sum(0)[..., None], m + torch.log2(w.sum(0))
+
+    return formula
+
+
+def clamped(start: float) -> Rule:
+    """No s is below a finite number."""
+
+    def formula(v: Tensor, s: Tensor):
+        return merge(v, s.clamp(min=start))
+
+    return formula
+
+
+def started(start: float) -> Rule:
+    """The running sums start as a state with s = start and v = 0."""
+
+    def formula(v: Tensor, s: Tensor):
+        return merge(torch.cat([v, torch.zeros_like(v[:1])]), torch.cat([s, torch.full_like(s[:1], start)]))
+
+    return formula
 
 
 def guarded(rule: Rule) -> Rule:
@@ -95,6 +117,10 @@ def guarded(rule: Rule) -> Rule:
         return torch.where(nothing, 0.0, wrong_v), wrong_s
 
     return formula
+
+
+STAND_INS = (clamped, started, max_from, lambda start: guarded(max_from(start)))
+"""Ways to put a finite number where -inf belongs."""
 
 
 # The wrong s.
@@ -184,6 +210,16 @@ def dropped(which: slice) -> Rule:
     return formula
 
 
+def whole_blocks(block: int) -> Rule:
+    """The states after the last whole block are left out."""
+
+    def formula(v: Tensor, s: Tensor):
+        kept = len(s) // block * block
+        return merge(v[:kept], s[:kept])
+
+    return formula
+
+
 def padded(block: int) -> Rule:
     """Padding up to a multiple of `block` counts as states with s = 0 and v = 0."""
 
@@ -215,7 +251,7 @@ def not_rescaled(block: int, v_too: bool, total_too: bool) -> Rule:
 
 
 def tail_dropped(v: Tensor, s: Tensor):
-    """Columns from the largest power of two below D on are left 0."""
+    """Columns from the largest power of two within D on are left 0."""
     right_v, right_s = merge(v, s)
-    kept = 1 << ((v.shape[-1] - 1).bit_length() - 1) if v.shape[-1] > 1 else 1
+    kept = 1 << (v.shape[-1].bit_length() - 1)
     return torch.where(torch.arange(v.shape[-1]) < kept, right_v, 0.0), right_s

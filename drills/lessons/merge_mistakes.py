@@ -1,0 +1,270 @@
+"""The misconceptions about merging states that are recognized, and what is said to the learner.
+
+A cause is one misconception: its rules (merge_rules.py), the cases that show it (merge_cases.py) and the exercises in
+which it can happen. `MISTAKES` spells them out, one for each exercise. Mistakes of one exercise alone stand in
+merge_slips.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from drills.lessons import merge_cases as draws
+from drills.lessons import merge_rules as rules
+from drills.lessons.base import Mistake
+from drills.lessons.merge_lift import in_place, on_many, on_runs, on_two
+from drills.lessons.merge_rules import Rule
+
+TWO = ("merge_state", "merge_state_in_place")
+MANY = ("merge_states", "variable_length_merge_states")
+
+LIFT: dict[str, Callable] = {
+    "merge_state": on_two,
+    "merge_state_in_place": in_place,
+    "merge_states": on_many,
+    "variable_length_merge_states": on_runs,
+}
+"""Exercise → what makes a formula of its arguments out of a rule."""
+
+ARGS = {
+    "merge_state": draws.two_args,
+    "merge_state_in_place": draws.masked_args,
+    "merge_states": draws.many_args,
+    "variable_length_merge_states": draws.equal_runs,
+}
+"""Exercise → what makes arguments out of drawn states."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One misconception. rules: the first is the usual code, the others are variants. edit, sizes: of its cases."""
+
+    id: str
+    rules: tuple[Rule, ...]
+    anchor: str
+    says: str
+    exercises: tuple[str, ...] = TWO + MANY
+    edit: draws.Edit | None = None
+    dtype: torch.dtype = torch.float32
+    sizes: tuple[tuple[str, int], ...] = ()
+
+    def mistakes(self) -> list[Mistake]:
+        """One an exercise."""
+        return [self._mistake(exercise) for exercise in self.exercises]
+
+    def _mistake(self, exercise: str) -> Mistake:
+        first, *others = (LIFT[exercise](rule) for rule in self.rules)
+        special = self.edit or self.sizes or self.dtype != torch.float32
+        cases = draws.cases(ARGS[exercise], self.edit or draws.nothing, self.dtype, **dict(self.sizes))
+        return Mistake(
+            id=self.id,
+            exercise=exercise,
+            formula=first,
+            says=self.says,
+            anchor=self.anchor,
+            cases=cases if special else None,
+            variants=tuple(others),
+        )
+
+
+CAUSES = (
+    Cause(
+        "exp_for_exp2",
+        (rules.exp_for_exp2,),
+        "exp-where-exp2-belongs",
+        "The weights are e^(s - m), which pushes them apart: s is base 2, so a weight is 2^(s - m). Use tl.exp2.",
+    ),
+    Cause(
+        "ln_for_log2",
+        (rules.ln_for_log2,),
+        "ln-where-log2-belongs",
+        "v is right, but s adds a natural logarithm to a base-2 maximum. Use tl.log2: two equal states raise s by 1.",
+    ),
+    Cause(
+        "natural_throughout",
+        (rules.natural,),
+        "exp-where-exp2-belongs",
+        "s is treated as a natural log-sum-exp throughout. Here it is base 2: tl.exp2 for the weights, tl.log2 for s.",
+    ),
+    Cause(
+        "converted_again",
+        (rules.converted,),
+        "exp-where-exp2-belongs",
+        "s is multiplied by log2 e first, but it is base 2 already. Use it as it comes.",
+    ),
+    Cause(
+        "plain_average",
+        (rules.averaged,),
+        "averaging-the-states",
+        "The states are averaged. A state counts as much as its keys weigh: 2^s, over the sum of all 2^s.",
+    ),
+    Cause(
+        "weights_swapped",
+        (rules.swapped,),
+        "weights-swapped",
+        "Each value has the other state's weight: v_a goes with 2^(s_a - m), v_b with 2^(s_b - m).",
+        exercises=TWO,
+    ),
+    Cause(
+        "not_normalized",
+        (rules.not_normalized,),
+        "not-renormalized",
+        "The weighted sum is not divided by the sum of the weights, which exceeds 1: the largest alone weighs 1.",
+    ),
+    Cause(
+        "s_as_weight",
+        (rules.s_as_weight,),
+        "what-a-state-is",
+        "The weights are s itself. s is a logarithm: the weight is 2^s, taken relative to the largest.",
+    ),
+    Cause(
+        "no_max_shift",
+        (rules.unshifted, rules.guarded(rules.unshifted)),
+        "in-range",
+        "2^s is computed as it stands: it overflows from s = 128 on and is 0 below -149. Subtract the largest s first.",
+        edit=draws.huge,
+    ),
+    Cause(
+        "max_from_zero",
+        (rules.max_from(0.0), rules.guarded(rules.max_from(0.0))),
+        "finite-stand-ins",
+        "The running maximum starts at 0, so states with s far below 0 lose all their weight. Start it at -inf.",
+        edit=draws.huge,
+    ),
+    Cause(
+        "finite_stand_in",
+        tuple(rule(start) for start in (-1e4, -2e4, -3e4, -5e4) for rule in rules.STAND_INS),
+        "finite-stand-ins",
+        "A finite number stands in for -inf, and legal scores lie below it. Start from float('-inf') and guard for it.",
+        edit=draws.far_below,
+    ),
+    Cause(
+        "s_is_max",
+        (rules.s_is_max,),
+        "what-s-is-not",
+        "s is the largest of the states' s, which forgets the keys of the others: add log2 of the sum of the weights.",
+    ),
+    Cause(
+        "s_is_sum",
+        (rules.s_is_sum,),
+        "what-s-is-not",
+        "s is the sum of the states' s, which multiplies the denominators. They add: s = m + log2(sum of 2^(s - m)).",
+    ),
+    Cause(
+        "s_is_mean",
+        (rules.s_is_mean,),
+        "what-s-is-not",
+        "s is the mean of the states' s. The denominators 2^s add: s = m + log2(sum of 2^(s - m)).",
+    ),
+    Cause(
+        "max_not_added",
+        (rules.max_not_added,),
+        "in-range",
+        "s lacks the maximum that was subtracted before the weights: s = m + log2(sum of the weights).",
+    ),
+    Cause(
+        "two_empty_states",
+        (rules.two_empties_nan, rules.two_empties_nan_in_s),
+        "two-empty-states",
+        "Where all states are empty, (-inf) - (-inf) or 0 / 0 is NaN. Shift by 0 there, and divide by 1.",
+        edit=draws.some_empty,
+    ),
+    Cause(
+        "empty_payload",
+        (rules.empty_payload,),
+        "a-nan-in-an-empty-state",
+        "An empty state's NaN reaches the result: 0 * NaN is NaN. Select before you multiply, with where(w > 0, v, 0).",
+        edit=draws.poisoned,
+    ),
+    Cause(
+        "empty_states_unguarded",
+        (rules.unguarded,),
+        "two-empty-states",
+        "s = -inf is not guarded: two empty states make (-inf) - (-inf), and one with a NaN payload makes 0 * NaN.",
+        edit=draws.empty_and_poisoned,
+    ),
+    Cause(
+        "s_stored_in_half",
+        (rules.s_stored_in_half,),
+        "s-in-half-precision",
+        "s was rounded to the values' dtype before it was stored. s is float32 always: allocate and store it so.",
+        dtype=torch.float16,
+    ),
+    Cause(
+        "s_read_in_half",
+        (rules.s_read_in_half,),
+        "s-in-half-precision",
+        "s was rounded to the values' dtype when it was read, which shifts every weight. Keep s in float32 throughout.",
+        dtype=torch.float16,
+    ),
+    Cause(
+        "summed_in_half",
+        tuple(rules.summed_in_half(block, total) for total in (True, False) for block in rules.BLOCKS),
+        "half-precision-on-the-way",
+        "The running sum is kept in half precision, where small addends are lost. Sum in float32, cast when you store.",
+        exercises=MANY,
+        edit=draws.equal,
+        dtype=torch.float16,
+        sizes=(("S", 1), ("N", 1500), ("H", 1), ("D", 8)),
+    ),
+    Cause(
+        "first_state_dropped",
+        (rules.dropped(slice(1, None)),),
+        "a-state-dropped",
+        "The first state is missing from the result. Does the loop, or the offset, start one too late?",
+    ),
+    Cause(
+        "last_state_dropped",
+        (rules.dropped(slice(None, -1)),),
+        "a-state-dropped",
+        "The last state is missing from the result. The states are 0 to N - 1, the last one included.",
+    ),
+    Cause(
+        "only_first_block",
+        tuple(rules.dropped(slice(None, block)) for block in rules.BLOCKS),
+        "a-state-dropped",
+        "Only the first block of states is merged. Loop over all of them, one block a step.",
+        exercises=MANY,
+        sizes=(("S", 2), ("N", 300), ("H", 1), ("D", 3)),
+    ),
+    Cause(
+        "tail_block_dropped",
+        tuple(rules.whole_blocks(block) for block in rules.BLOCKS[1:]),
+        "a-state-dropped",
+        "The states after the last whole block are missing. Round the number of steps up, and mask the last one.",
+        exercises=MANY,
+        sizes=(("S", 2), ("N", 511), ("H", 1), ("D", 3)),
+    ),
+    Cause(
+        "padding_weighs_one",
+        tuple(rules.padded(block) for block in rules.BLOCKS[1:]),
+        "padding-that-weighs-something",
+        "The padding of the last block counts as states with s = 0. Load s with other=float('-inf'): padding is empty.",
+        exercises=MANY,
+        sizes=(("N", 3), ("S", 2), ("H", 5)),
+    ),
+    Cause(
+        "not_rescaled",
+        tuple(
+            rules.not_rescaled(block, v_too, total_too)
+            for v_too, total_too in ((True, False), (True, True), (False, True))
+            for block in rules.BLOCKS
+        ),
+        "many-states",
+        "A larger s came, and what was summed before was not scaled down: multiply it by 2^(m_old - m_new) first.",
+        exercises=MANY,
+        sizes=(("S", 2), ("N", 300), ("H", 1), ("D", 3)),
+    ),
+    Cause(
+        "tail_columns_dropped",
+        (rules.tail_dropped,),
+        "the-tail-of-d",
+        "The columns after the largest power of two within D stay 0. Round the block up, and mask with d < D.",
+        sizes=(("D", 12),),
+    ),
+)
+
+MISTAKES: tuple[Mistake, ...] = tuple(mistake for cause in CAUSES for mistake in cause.mistakes())

@@ -1,0 +1,196 @@
+"""Formulas of mistakes of one exercise of l4 alone: addresses, strides, the mask, an in-place update, indptr.
+
+Each takes the exercise's own arguments and answers what code written with that misconception would. What is said to
+the learner stands in merge_own_mistakes.py. Never used by graded code.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Generator, Tensor
+
+from drills.lessons import merge_cases as draws
+from drills.lessons.base import Args
+from drills.lessons.merge_lift import Formula, in_place, merge_runs, on_many, on_runs, on_two, stack_two, where_masked
+from drills.lessons.merge_rules import drop_unused
+from drills.lessons.oracle import merge
+
+RIGHT = {"merge_state": on_two(merge), "merge_state_in_place": in_place(merge)}
+
+
+# Addresses.
+
+
+def as_if(x: Tensor, *order: int) -> Tensor:
+    """x read as if its axes lay in memory in another order: element [i, j, …] comes from where that order puts it."""
+    moved = [x.shape[axis] for axis in order]
+    back = [order.index(axis) for axis in range(x.dim())]
+    return x.contiguous().reshape(moved).permute(back)
+
+
+def heads_first(exercise: str, v_too: bool, s_too: bool) -> Formula:
+    """[S, H] read as [H, S]. The results are stored at their own places, or s is at the wrong one again."""
+
+    def formula(v_a, s_a, v_b, s_b, *mask):
+        v = [as_if(x, 1, 0, 2) if v_too else x for x in (v_a, v_b)]
+        s = [as_if(x, 1, 0) if s_too else x for x in (s_a, s_b)]
+        return RIGHT[exercise](v[0], s[0], v[1], s[1], *mask)[0], None
+
+    return formula
+
+
+def states_read_as(v_order: tuple[int, ...] | None, s_order: tuple[int, ...] | None) -> Formula:
+    """v[S, N, H, D] and s[S, N, H] read with their axes in another order."""
+
+    def formula(v, s):
+        wrong_v = as_if(v, *v_order, 3) if v_order else v
+        return on_many(merge)(wrong_v, as_if(s, *s_order) if s_order else s)
+
+    return formula
+
+
+def rows_heads_first(v_too: bool) -> Formula:
+    """s[M, H], or v[M, H, D] as well, read as if heads came first."""
+
+    def formula(v, s, indptr):
+        return on_runs(merge)(as_if(v, 1, 0, 2) if v_too else v, as_if(s, 1, 0), indptr)
+
+    return formula
+
+
+def unstrided(x: Tensor) -> Tensor:
+    """x read from its first element on as if it were contiguous, as far as its storage goes; else x itself."""
+    if x.storage_offset() + x.numel() > x.untyped_storage().nbytes() // x.element_size():
+        return x
+    return x.as_strided(x.shape, torch.empty(x.shape, device="meta").stride())
+
+
+def strides_ignored(right: Formula) -> Formula:
+    """Every argument read as if it were contiguous."""
+
+    def formula(*args):
+        return right(*(unstrided(one) if isinstance(one, Tensor) and one.dtype != torch.bool else one for one in args))
+
+    return formula
+
+
+# In place.
+
+
+def s_before_v(v, s, v_other, s_other, mask=None):
+    """The weights are computed from the s that was just stored."""
+    _, new_s = merge(*stack_two(v, s, v_other, s_other))
+    states = stack_two(v, s, v_other, s_other)[0], torch.stack([new_s, s_other.double()])
+    return where_masked(mask, (merge(*states)[0], new_s), (v, s))
+
+
+def s_before_v_unnormalized(v, s, v_other, s_other, mask=None):
+    """The same in code that takes weights as 2^(s - merged s): the own weight is 1."""
+    _, new_s = merge(*stack_two(v, s, v_other, s_other))
+    w = torch.exp2(s_other.double() - torch.where(new_s == -torch.inf, 0.0, new_s))
+    new_v = v.double() + w[..., None] * drop_unused(w, v_other)
+    return where_masked(mask, (new_v, new_s), (v, s))
+
+
+def mask_as(change) -> Formula:
+    """Right, with another mask."""
+
+    def formula(v, s, v_other, s_other, mask=None):
+        return in_place(merge)(v, s, v_other, s_other, None if mask is None else change(mask))
+
+    return formula
+
+
+def mask_of_heads(v, s, v_other, s_other, mask=None):
+    """mask[S] read with the number of the row, not of the position: rows past its end count as True."""
+    new = in_place(merge)(v, s, v_other, s_other)
+    if mask is None:
+        return new
+    rows = torch.cat([mask, torch.zeros(max(0, s.numel() - len(mask)), dtype=torch.bool)])[: s.numel()]
+    rows = rows.reshape(s.shape)
+    return torch.where(rows[..., None], new[0], v.double()), torch.where(rows, new[1], s.double())
+
+
+def two_empties_kept(v, s, v_other, s_other, mask=None):
+    """Where both states are empty, v is left as it was."""
+    new_v, new_s = in_place(merge)(v, s, v_other, s_other, mask)
+    return torch.where((new_s == -torch.inf)[..., None], v.double(), new_v), new_s
+
+
+def only_s_updated(v, s, v_other, s_other, mask=None):
+    return v.double(), in_place(merge)(v, s, v_other, s_other, mask)[1]
+
+
+def only_v_updated(v, s, v_other, s_other, mask=None):
+    return in_place(merge)(v, s, v_other, s_other, mask)[0], s.double()
+
+
+# Runs of rows.
+
+
+def runs_moved(first: int, last: int) -> Formula:
+    """Every run starts `first` rows and ends `last` rows later, as far as there are rows."""
+
+    def formula(v, s, indptr):
+        bounds = [min(max(0, b), len(s)) for b in indptr.tolist()]
+        runs = [(max(0, a + first), min(len(s), b + last)) for a, b in zip(bounds, bounds[1:], strict=False)]
+        return merge_runs(merge, v, s, runs)
+
+    return formula
+
+
+def start_ignored(v, s, indptr):
+    return on_runs(merge)(v, s, indptr - indptr[0])
+
+
+def last_run_to_the_end(v, s, indptr):
+    return on_runs(merge)(v, s, torch.cat([indptr[:-1], torch.tensor([len(s)])]))
+
+
+def next_run(v, s, indptr):
+    """Position i merges run i + 1; the last one has none."""
+    return on_runs(merge)(v, s, torch.cat([indptr[1:], indptr[-1:]]))
+
+
+def empty_runs_keep_one(v, s, indptr):
+    """An empty run merges the row at which it would start."""
+    bounds = indptr.tolist()
+    runs = [(a, min(len(s), max(b, a + 1))) for a, b in zip(bounds, bounds[1:], strict=False)]
+    return merge_runs(merge, v, s, runs)
+
+
+def equal_lengths(v, s, indptr):
+    """Every run has M / S rows."""
+    each = len(s) // max(1, len(indptr) - 1)
+    return merge_runs(merge, v, s, [(i * each, (i + 1) * each) for i in range(len(indptr) - 1)])
+
+
+# Cases.
+
+
+def with_strides(args):
+    """Arguments with a transposed s and v cut out of a wider tensor, so that strides count."""
+
+    def cut(v: Tensor, s: Tensor, rng: Generator) -> Args:
+        return tuple(one if one is None or one.dim() < 2 else strided(one, rng) for one in args(v, s, rng))
+
+    return draws.cases(cut)
+
+
+def strided(x: Tensor, rng: Generator) -> Tensor:
+    """The same values: s with its axes laid out in reverse, v as every row's first half of a wider one."""
+    if x.shape[-1] == x.numel() or x.dim() == 2:
+        return x.t().contiguous().t()
+    wide = torch.cat([x, torch.randn(x.shape, generator=rng).to(x.dtype)], -1)
+    return wide[..., : x.shape[-1]]
+
+
+def with_sliced_mask(v: Tensor, s: Tensor, rng: Generator) -> Args:
+    """A mask that is every second element of a longer one."""
+    *args, mask = draws.masked_args(v, s, rng)
+    longer = torch.stack([mask, ~mask], -1).flatten()
+    return (*args, longer[::2])
+
+
+def both_empty(v: Tensor, s: Tensor, rng: Generator) -> None:
+    s[0, :, 0] = -torch.inf
