@@ -108,8 +108,8 @@ class Selection:
 
 
 def lessons(root: Path = ROOT) -> list[Entry]:
-    """Every lesson that has a page, solution, test or lesson file, by number."""
-    patterns = ("content/l*.md", "solutions/l*.py", "tests/test_l*.py", "drills/lessons/l*.py")
+    """Every lesson that has a page, tests or a lesson file, by number. A solution alone may be a second version."""
+    patterns = ("content/l*.md", "tests/test_l*.py", "drills/lessons/l*.py")
     stems = {path.stem.removeprefix("test_") for pattern in patterns for path in root.glob(pattern)}
     numbered = [(int(match[1]), stem) for stem in stems if (match := _STEM.match(stem))]
     return [Entry(stem, root) for _, stem in sorted(numbered)]

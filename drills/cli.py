@@ -42,12 +42,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read the output has enough; Python must not complain when it closes the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return errors.PASSED
-    except ModuleNotFoundError as error:
-        if error.name and error.name.split(".")[0] == "drills":
-            raise
-        _say(f"{error.name} is not installed: python -m pip install -r requirements.txt")
-        return errors.GRADER_FAILED
     except Exception as error:
+        package = (getattr(error, "name", None) or "").split(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+        if package not in ("", "drills"):
+            _say(f"{package} is not installed: python -m pip install -r requirements.txt")
+            return errors.GRADER_FAILED
         if debug:
             traceback.print_exc()
         where = "" if debug else "  (--debug shows where)"

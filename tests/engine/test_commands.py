@@ -2,39 +2,20 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-import small_repository
+from repository_of_its_own import build, grade
 
-ROOT = Path(__file__).resolve().parents[2]
 LESSON = "l4_merge_states"
 LIGHT = ["list", "reset l4", "undo l4", "show l4 --anyway", "hint l4", "read l4", "quiz l4 --list", "--help", "hint -h"]
 
 
 @pytest.fixture
 def root(tmp_path):
-    """A repository of small lessons with the real machinery and untouched stubs."""
-    small_repository.build(tmp_path)
-    shutil.copytree(ROOT / "drills", tmp_path / "drills", dirs_exist_ok=True, ignore=shutil.ignore_patterns("l*_*.py"))
-    shutil.copy(ROOT / "grade.py", tmp_path)
-    for stem in small_repository.LESSONS:
-        grade(tmp_path, f"reset {stem}")
-    return tmp_path
-
-
-def grade(root, line, code=0, **environment):
-    """Runs `grade.py` with these words; returns what it printed, errors after output."""
-    command = [sys.executable, "grade.py", *line.split()]
-    env = {**os.environ, "COLUMNS": "80", "PYTHONDONTWRITEBYTECODE": "1", **environment}
-    done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout + done.stderr
+    return build(tmp_path)
 
 
 def mine(root, stem=LESSON):
