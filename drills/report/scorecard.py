@@ -7,10 +7,12 @@ from rich.text import Text
 
 from drills.report import rows, words
 from drills.report.first_failure import failure_lines
+from drills.report.kernels import kernel_lines
 from drills.report.model import Grade
 from drills.report.next_step import count_line, next_lines
 from drills.report.rows import QUIET, TITLE
 
+_MOST_SMALL_LINES = 3
 _DEVICES = {"cpu": "the CPU interpreter", "cuda": "the GPU"}
 
 
@@ -62,21 +64,25 @@ def header_lines(grade: Grade, console: Console) -> list[Text]:
 
 def _lesson_part(grade: Grade, console: Console) -> list[Text]:
     width = min(console.width, 88)
+    one_lesson = len(grade.lessons) == 1
     lines: list[Text] = []
     for lesson in grade.lessons:
         lines += rows.lesson_lines(lesson, rows.name_width(grade), width)
         for exercise in lesson.exercises:
             if exercise.state == "passed":
-                lines += _advice_lines(exercise.name, exercise.advice, console)
+                lines += _small_lines("advice", [f"{exercise.name}: {text}" for text in exercise.advice], console)
+                lines += _small_lines("gpu", kernel_lines(exercise.kernels), console) if one_lesson else []
     reasons = [] if grade.level else rows.off_lines(grade)
     return lines + [Text(f"  {reason}", QUIET) for reason in reasons]
 
 
-def _advice_lines(name: str, advice: list[str], console: Console) -> list[Text]:
+def _small_lines(label: str, texts: list[str], console: Console) -> list[Text]:
+    """A line or two below an exercise: advice, and the figures of its kernels if only one lesson is shown."""
     lines: list[Text] = []
-    for text in advice[:2]:
-        wrapped = Text(f"{name}: {words.clean(text)}", "yellow").wrap(console, max(20, console.width - 14))
-        heads = ["    advice  "] + [" " * 12] * len(wrapped)
+    style = "yellow" if label == "advice" else QUIET
+    for text in texts[:_MOST_SMALL_LINES]:
+        wrapped = Text(words.clean(text), style).wrap(console, max(20, console.width - 14))
+        heads = [f"    {label:<8}"] + [" " * 12] * len(wrapped)
         lines += [Text.assemble((head, QUIET), one) for head, one in zip(heads, wrapped, strict=False)]
     for line in lines:
         line.rstrip()

@@ -136,6 +136,11 @@ SYNTAX = problems.from_source(
     Problem("syntax", "unmatched ')'", 14, 18, "    y = helper(x))"), "mine/l4_merge_states.py"
 )
 MISSING = problems.from_source(Problem("missing", "is not there"), "mine/l4_merge_states.py")
+KERNELS = [
+    {"kernel": "merge_state_kernel", "target": target, "ok": True, "load_width": 16, "store_width": width,
+     "registers": registers, "spills": 0}
+    for target in ("sm_80", "sm_90") for width, registers in ((16, 38), (8, 30))
+]  # fmt: skip
 
 SCREENS: dict[str, Grade] = {
     "all_not_started": grade(lesson("l1_online_softmax"), lesson("l4_merge_states"), seed=None, seconds=0.2),
@@ -164,7 +169,10 @@ SCREENS: dict[str, Grade] = {
         lesson("l4_merge_states", passed("merge_state"), gone("merge_states"))
     ),
     "hostile_text": grade(lesson("l4_merge_states", failed("merge_state", HOSTILE, "two states merge as one"))),
-    "all_passed": grade(lesson("l4_merge_states", *map(passed, NAMES["l4_merge_states"][1]))),
+    "all_passed": grade(
+        lesson("l4_merge_states", passed("merge_state", kernels=KERNELS),
+               *map(passed, NAMES["l4_merge_states"][1][1:])),
+    ),
     "level_value": grade(lesson("l4_merge_states", failed("merge_state", WRONG_VALUE, "two states")), level="value"),
     "on_a_gpu": grade(
         lesson("l4_merge_states", *map(passed, NAMES["l4_merge_states"][1])),
