@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import torch
 
     from drills.instruments.guards import Placed
-    from drills.instruments.recording import Recording
+    from drills.instruments.one_call import Recording
 
 
 def install() -> Status:
@@ -49,6 +49,6 @@ def recording(options: CallOptions, inputs: dict[str, Any], inplace: Iterable[st
     function may write to. After the call, whether it returned or raised, `Recording.notes(results)` tells what was
     seen; results is None if it raised.
     """
-    from drills.instruments.recording import Recording
+    from drills.instruments.one_call import Recording
 
     return Recording(options, inputs, inplace)

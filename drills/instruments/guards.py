@@ -124,7 +124,8 @@ class Buffer:
             return []
         before, after = self._guards()
         (first, _, low, _), (last, _, high, _) = self._outermost()
-        for zone, name, tensor, where in ((before, first, low, "before the start"), (after, last, high, "past the end")):
+        zones = ((before, first, low, "before the start"), (after, last, high, "past the end"))
+        for zone, name, tensor, where in zones:
             hit = (zone != self.poison).nonzero()
             if len(hit):
                 return [self._written(name, tensor, where, len(hit))]

@@ -1,13 +1,52 @@
-"""Triton's interpreter, repaired and recorded."""
+"""Triton's interpreter, repaired and recorded: the only place that touches Triton's internals.
+
+On a version that it does not know it changes nothing and says so. On a GPU (no TRITON_INTERPRET) it only notes
+launches.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from drills.instruments.notes import Status
+
+if TYPE_CHECKING:
+    from drills.instruments.interpreter.kernel import Machine
+
+KNOWN = ("3.6.", "3.7.")
+_machines: list[Machine] = []
 
 
 def install() -> Status:
-    """Nothing is instrumented yet."""
+    """Repair and record, once for this process."""
+    import numpy
     import torch
     import triton
 
-    return Status(False, "not there yet", {"triton": triton.__version__, "torch": torch.__version__})
+    versions = {"triton": triton.__version__, "torch": torch.__version__, "numpy": numpy.__version__}
+    if not triton.knobs.runtime.interpret:
+        return Status(False, "on a GPU there is no recorder: guard zones and poison remain", versions)
+    if not triton.__version__.startswith(KNOWN):
+        return Status(False, f"triton {triton.__version__} is not known: plain interpreter, no recorder", versions)
+    if not _machines:
+        _machines.append(_machine())
+    return Status(True, "interpreter repaired and recorded", versions)
+
+
+def machine() -> Machine | None:
+    """The instrumented interpreter of this process; None where it is off."""
+    return _machines[0] if _machines else None
+
+
+def _machine() -> Machine:
+    from drills.instruments.interpreter.kernel import Machine, replace
+    from drills.instruments.interpreter.language import Language
+    from drills.instruments.interpreter.meaning import Meaning, Semantic
+    from drills.instruments.interpreter.memory import Builder
+
+    builder = Builder()
+    semantic = Semantic(builder)
+    meaning = Meaning(semantic)
+    made = Machine(builder, Language(semantic, meaning), meaning)
+    replace(made)
+    return made

@@ -1,0 +1,58 @@
+"""Numbers as a GPU holds them: bfloat16 as bit patterns that round to nearest even, saturating casts to integers.
+
+Numpy only. The interpreter keeps bfloat16 in uint16 arrays; arithmetic on them happens in float32 and is rounded back,
+which is exact for one +, −, × of two bfloat16 numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+QUIET = np.uint16(0x7FC0)
+HALF = np.uint32(0x7FFF)
+
+
+def from_bf16(bits: np.ndarray) -> np.ndarray:
+    """float32 values of bfloat16 bit patterns (uint16), exact."""
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def to_bf16(values: np.ndarray) -> np.ndarray:
+    """bfloat16 bit patterns (uint16) of any numbers, rounded to nearest even; NaN stays NaN, overflow is infinite."""
+    values = np.asarray(values, dtype=np.float32)
+    bits = np.ascontiguousarray(values).view(np.uint32)
+    odd = (bits >> np.uint32(16)) & np.uint32(1)
+    rounded = ((bits + HALF + odd) >> np.uint32(16)).astype(np.uint16)
+    missing = np.isnan(values)
+    return np.where(missing, QUIET, rounded) if missing.any() else rounded
+
+
+def to_integer(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Toward zero, as a GPU converts: NaN is 0 and what does not fit is the nearest that does."""
+    limits = np.iinfo(dtype)
+    whole = np.trunc(np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf))
+    low, high = whole <= limits.min, whole >= limits.max
+    inside = np.where(low | high, 0.0, whole).astype(dtype)
+    return np.where(low, limits.min, np.where(high, limits.max, inside)).astype(dtype)
+
+
+def folded(values: np.ndarray, axis: int, combine) -> np.ndarray:
+    """Reduce `axis`, a power of two long, by combining neighbors again and again: the tree that a GPU's lanes form."""
+    while values.shape[axis] > 1:
+        even = [slice(None)] * values.ndim
+        odd = list(even)
+        even[axis], odd[axis] = slice(0, None, 2), slice(1, None, 2)
+        values = combine(values[tuple(even)], values[tuple(odd)])
+    return values
+
+
+def poison(dtype: np.dtype, bf16: bool, shape: tuple[int, ...]) -> np.ndarray:
+    """What a masked-off lane without `other` holds: NaN, or a large number that is no sensible index."""
+    if bf16:
+        return np.full(shape, QUIET, dtype=dtype)
+    if dtype.kind == "f":
+        return np.full(shape, np.nan, dtype=dtype)
+    if dtype.kind == "b":
+        return np.ones(shape, dtype=dtype)
+    pattern = int.from_bytes(b"\x5a" * dtype.itemsize, "little")
+    return np.full(shape, pattern, dtype=f"u{dtype.itemsize}").view(dtype)

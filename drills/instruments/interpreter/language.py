@@ -1,0 +1,104 @@
+"""Triton's language while a kernel runs: every builtin goes to our semantic, and is put back when the launch ends.
+
+The table of what to replace is made once; a launch only swaps attributes in and out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import triton.language as tl
+from triton.runtime import interpreter as plain
+
+from drills.instruments.interpreter.arithmetic import wide
+from drills.instruments.interpreter.meaning import Meaning, Semantic
+from drills.instruments.interpreter.reduction import Ambiguous, reduce, scan
+
+MISSING = object()
+
+
+class Language:
+    """The replacements: (object, name, value), and whether they are in place."""
+
+    def __init__(self, semantic: Semantic, meaning: Meaning) -> None:
+        self.table: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.active = False
+        self.scalar_truth = False
+        self.semantic = semantic
+        for module in (tl, tl.core):
+            self._builtins(module)
+            plain._patch_lang_core(module, self)
+            self.set_attr(module, "range", meaning.range)
+            self.set_attr(module, "reduce", self._reduce)
+            self.set_attr(module, "associative_scan", self._scan)
+        for owner in (tl.tensor, tl.math, tl.core.tensor_descriptor_base):
+            self._builtins(owner)
+        plain._patch_lang_tensor(tl.tensor, self)
+        for name, value in (
+            ("__bool__", lambda tensor: self.truth(tensor)),
+            ("__repr__", lambda tensor: repr(wide(tensor.handle))),
+            ("__str__", lambda tensor: str(wide(tensor.handle))),
+            ("reduce", self._reduce),
+            ("associative_scan", self._scan),
+        ):
+            self.set_attr(tl.tensor, name, value)
+
+    def set_attr(self, owner: Any, name: str, value: Any) -> None:
+        """Note a replacement; the interpreter's own patchers call this too."""
+        self.table[id(owner), name] = (owner, name, value)
+
+    def truth(self, tensor: Any) -> bool:
+        """A tensor as a condition: one element as it is; a block as the interpreter takes it, as true."""
+        if self.semantic.present:
+            return True
+        data = tensor.handle.data
+        if data.size == 1:
+            return bool(wide(tensor.handle).item())
+        if self.scalar_truth:
+            raise Ambiguous
+        return True
+
+    @contextmanager
+    def spoken(self) -> Iterator[None]:
+        """Within, Triton's functions work on the interpreter. May be nested."""
+        if self.active:
+            yield
+            return
+        before = [(owner, name, vars(owner).get(name, MISSING)) for owner, name, _ in self.table.values()]
+        self.active = True
+        try:
+            for owner, name, value in self.table.values():
+                setattr(owner, name, value)
+            yield
+        finally:
+            for owner, name, value in before:
+                if value is MISSING:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, value)
+            self.active = False
+
+    def _builtins(self, owner: Any) -> None:
+        for name in dir(owner):
+            member = getattr(owner, name)
+            if tl.core.is_builtin(member):
+                self.set_attr(owner, name, self._spoken(member))
+
+    def _spoken(self, member: Any) -> Any:
+        semantic = self.semantic
+
+        def builtin(*args: Any, **named: Any) -> Any:
+            named["_semantic"] = semantic
+            return member(*args, **named)
+
+        builtin.__name__ = getattr(member, "__name__", "builtin")
+        builtin.__triton_plain__ = member
+        return builtin
+
+    def _reduce(self, input: Any, axis: Any = None, combine_fn: Any = None, keep_dims: Any = False, **_: Any) -> Any:
+        return reduce(self, input, axis, combine_fn, keep_dims)
+
+    def _scan(self, input: Any, axis: Any, combine_fn: Any, reverse: Any = False, **_: Any) -> Any:
+        return scan(self, input, axis, combine_fn, reverse)

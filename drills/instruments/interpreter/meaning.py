@@ -1,0 +1,102 @@
+"""What names mean inside a kernel: Python's own (range, min, max, and, or, not) as Triton's compiler takes them.
+
+A kernel runs with these as its builtins, so nothing is written into the learner's module.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter as plain
+
+from drills.instruments.interpreter.arithmetic import numpy_type
+from drills.instruments.interpreter.syntax import ASSIGN, BOTH, EITHER, NOT
+
+NUMBERS = (bool, int, float)
+
+
+class Semantic(plain.TritonSemantic):
+    """Triton's semantics on the interpreter's builder. testing: False while a truth value would be a mistake."""
+
+    def __init__(self, builder: Any) -> None:
+        super().__init__(builder)
+        self.present = False
+
+    def _load_legacy(self, *args: Any) -> Any:
+        """A load through pointers. Triton asks `if other` where it means "was it given"; 0 must not read as absent."""
+        self.present = True
+        try:
+            return super()._load_legacy(*args)
+        finally:
+            self.present = False
+
+
+class Meaning:
+    """The helpers and builtins of a kernel, on one semantic."""
+
+    def __init__(self, semantic: Semantic) -> None:
+        self.semantic = semantic
+        self.builtins = {
+            **vars(builtins),
+            "range": self.range,
+            "max": functools.partial(self.extreme, builtins.max, semantic.maximum),
+            "min": functools.partial(self.extreme, builtins.min, semantic.minimum),
+            ASSIGN: self.assigned,
+            BOTH: functools.partial(self.chained, False, semantic.logical_and),
+            EITHER: functools.partial(self.chained, True, semantic.logical_or),
+            NOT: self.negated,
+        }
+
+    def assigned(self, value: Any) -> Any:
+        """What a name holds after `name = value`: a number becomes a tensor."""
+        if isinstance(value, tl.tensor):
+            return value
+        if isinstance(value, NUMBERS) or isinstance(value, tl.constexpr) and isinstance(value.value, NUMBERS):
+            return self.semantic.to_tensor(value)
+        if type(value) is tuple:
+            return tuple(self.assigned(item) for item in value)
+        return value
+
+    def chained(self, decisive: bool, combine: Any, *thunks: Any) -> Any:
+        """`and` (decisive False) or `or` (True): a constant decides or drops out, tensors combine lane by lane."""
+        kept, value = [], None
+        for thunk in thunks:
+            value = thunk()
+            if isinstance(value, tl.tensor):
+                kept.append(value)
+            elif bool(value) is decisive:
+                return value
+        if not kept:
+            return value
+        return functools.reduce(lambda left, right: combine(left, right), kept)
+
+    def negated(self, value: Any) -> Any:
+        """`not value`."""
+        return self.semantic.not_(value) if isinstance(value, tl.tensor) else not value
+
+    def extreme(self, plainly: Any, combine: Any, *values: Any, **named: Any) -> Any:
+        """max and min: tensors lane by lane, anything else as in Python."""
+        if not any(isinstance(value, tl.tensor) for value in values):
+            return plainly(*values, **named)
+        tensors = [self.semantic.to_tensor(value) for value in values]
+        return functools.reduce(lambda a, b: combine(a, b, tl.PropagateNan.NONE), tensors)
+
+    def range(self, start: Any, stop: Any = None, step: Any = None, **hints: Any) -> Iterator[Any]:
+        """A loop whose variable is a tensor of the bounds' common type, 64 bits wide if one of them is."""
+        if stop is None:
+            start, stop = 0, start
+        bounds = [self.semantic.to_tensor(bound) for bound in (start, stop, 1 if step is None else step)]
+        kinds = [bound.dtype for bound in bounds]
+        if not all(kind.is_int() for kind in kinds):
+            raise TypeError(f"For loop bounds and step must all be ints, are ({', '.join(map(str, kinds))})")
+        if any(bound.type.is_block() for bound in bounds):
+            raise TypeError("For loop bounds and step must be scalars")
+        kind = functools.reduce(self.semantic.integer_promote_impl, kinds)
+        held = numpy_type(kind)
+        for number in builtins.range(*(int(bound.handle.data.item()) for bound in bounds)):
+            yield tl.tensor(plain.TensorHandle(np.array([number], dtype=held), kind), kind)

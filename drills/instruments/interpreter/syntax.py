@@ -1,0 +1,94 @@
+"""Rewrites a kernel's source so that Python runs it with the meaning that Triton's compiler gives it.
+
+Assignments turn numbers into tensors (x += 1 too); `and`, `or`, `not` work element by element on blocks; annotations
+and defaults are taken off. Line numbers stay the learner's.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from types import CodeType, FunctionType
+
+ASSIGN, BOTH, EITHER, NOT = "__assigned__", "__both__", "__either__", "__negated__"
+"""Names under which the rewritten code finds its helpers."""
+
+
+def rewritten(function: Callable) -> CodeType | None:
+    """The code of `function` with Triton's meaning; None if its source is not to be had."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    definition = tree.body[0]
+    if not isinstance(definition, ast.FunctionDef):
+        return None
+    _bare(definition)
+    Rewriter().visit(definition)
+    ast.fix_missing_locations(tree)
+    ast.increment_lineno(tree, first - 1)
+    code = compile(tree, filename=function.__code__.co_filename, mode="exec", dont_inherit=True)
+    return next(const for const in code.co_consts if isinstance(const, CodeType))
+
+
+def bound(function: Callable, code: CodeType | None, names: dict) -> FunctionType:
+    """`code` (None: the function's own) as a function that sees `names`, with the defaults of `function`."""
+    closure = function.__closure__ if code is None else None
+    made = FunctionType(code or function.__code__, names, function.__name__, function.__defaults__, closure)
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
+
+
+def _bare(definition: ast.FunctionDef) -> None:
+    """Take off decorators, annotations and defaults: none of them may run again."""
+    definition.decorator_list, definition.returns = [], None
+    arguments = definition.args
+    arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kwonlyargs)
+    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        argument.annotation = None
+
+
+class Rewriter(ast.NodeTransformer):
+    """One pass over a kernel's body."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        node.value = _call(ASSIGN, node.value, node.value)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Name):
+            return node
+        left = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        value = ast.copy_location(ast.BinOp(left, node.op, node.value), node)
+        return ast.copy_location(ast.Assign([node.target], _call(ASSIGN, value, node)), node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        self.generic_visit(node)
+        if node.value is None:
+            return node
+        constant = "constexpr" in ast.unparse(node.annotation)
+        value = node.value if constant else _call(ASSIGN, node.value, node.value)
+        return ast.copy_location(ast.Assign([node.target], value), node)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        thunks = [ast.copy_location(ast.Lambda(_no_arguments(), value), value) for value in node.values]
+        return _call(BOTH if isinstance(node.op, ast.And) else EITHER, thunks, node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        return _call(NOT, node.operand, node) if isinstance(node.op, ast.Not) else node
+
+
+def _call(name: str, arguments: ast.expr | list, place: ast.AST) -> ast.Call:
+    arguments = arguments if isinstance(arguments, list) else [arguments]
+    return ast.copy_location(ast.Call(ast.copy_location(ast.Name(name, ast.Load()), place), arguments, []), place)
+
+
+def _no_arguments() -> ast.arguments:
+    return ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])

@@ -1,0 +1,147 @@
+"""One call under the instruments: launches and findings, from its start to its notes.
+
+Knows no Triton internals: the interpreter tells it of launches through `begin`, `ordered` and `end`.
+"""
+
+from __future__ import annotations
+
+import linecache
+import random
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from drills.instruments import interpreter
+from drills.instruments.ledger import Region
+from drills.instruments.notes import CallOptions, Finding, Launch, Notes
+from drills.instruments.outside import KernelFault
+from drills.instruments.provenance import Provenance, address, extent
+from drills.instruments.purity import Watched
+from drills.instruments.results import ALLOWED, checked, named, view
+from drills.instruments.trees import leaves
+from drills.instruments.views import View
+from drills.instruments.watch import Watch
+
+SHOWN = 8
+"""Findings of one kind that one call can have."""
+
+
+class Recording:
+    """What happens between the call and the return of one graded function; also the interpreter's `Recorder`."""
+
+    def __init__(self, options: CallOptions, inputs: dict[str, Any], inplace: Iterable[str] = ()) -> None:
+        self.options = options
+        self.zero_fill = options.masked_fill == "zero"
+        self.inputs = {name: t for key, tree in inputs.items() for name, t in leaves(tree, key)}
+        self.provenance = Provenance(self.inputs)
+        self.launches: list[tuple[Launch, Watch]] = []
+        self.findings: list[Finding] = []
+        self.started = 0
+        self.machine = interpreter.machine()
+        self.torch = Watched(self.provenance, self._impure, options.empty_fill == "poison")
+
+    def __enter__(self) -> Recording:
+        if self.machine is not None:
+            self.machine.recorder = self
+        self.torch.__enter__()
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        self.torch.__exit__(kind, error, trace)
+        if self.machine is not None:
+            self.machine.recorder = None
+        if isinstance(error, KernelFault):
+            self.findings.append(error.finding)
+
+    def begin(self, launch: Launch, tensors: list, numbers: dict[str, int], line: Callable) -> Watch:
+        """A launch starts. tensors: (parameter, tensor) of every pointer."""
+        regions = {
+            name: Region(name, self.provenance.source(tensor) or name, view(tensor), address(tensor))
+            for name, tensor in tensors
+        }
+        watch = Watch(regions, self._behind(regions), launch.grid, numbers, line)
+        self.launches.append((launch, watch))
+        return watch
+
+    def ordered(self, count: int) -> Iterable[int]:
+        """The order in which a launch's programs run."""
+        self.started += 1
+        order = list(range(count))
+        if self.options.order_seed is not None:
+            random.Random(f"{self.options.order_seed} {self.started}").shuffle(order)
+        return order
+
+    def end(self, watch: Watch) -> None:
+        """A launch has ended, or was left by an exception."""
+        for region in [*watch.regions.values(), *watch.hidden]:
+            self.provenance.stored(region)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Within, torch operations are the interpreter's own."""
+        operations = self.torch.operations
+        before, operations.paused = operations.paused, True
+        try:
+            yield
+        finally:
+            operations.paused = before
+
+    def notes(self, results: Any = None) -> Notes:
+        """What was seen. results: what the function returned; None if it raised or returns nothing."""
+        tensors = named(results)
+        notes = Notes(findings=list(self.findings))
+        workspaces: dict[int, str] = {}
+        for launch, watch in self.launches:
+            for region in [*watch.regions.values(), *watch.hidden]:
+                called = self._called(region, tensors, workspaces)
+                moved = region.traffic()
+                if region.name in watch.regions or moved.loaded or moved.stored:
+                    launch.traffic[region.name] = moved
+                    launch.tensors[region.name] = called
+                region.shown = called
+            notes.launches.append(launch)
+            notes.findings += watch.findings()
+        impure = any(finding.kind == "not_triton" for finding in notes.findings)
+        for finding in checked(tensors, self.provenance, self.machine is not None):
+            if not (impure and finding.kind == "not_triton"):
+                notes.findings.append(finding)
+        return notes
+
+    def _behind(self, regions: dict[str, Region]) -> list[Region]:
+        """What the passed tensors may be views of: other inputs on their storage, and whole allocations."""
+        storages = {region.storage: region for region in regions.values()}
+        hidden = [
+            Region(name, name, view(tensor), address(tensor))
+            for name, tensor in self.inputs.items()
+            if address(tensor) in storages
+        ]
+        for storage in storages:
+            book = self.provenance.books.get(storage)
+            if book is not None:
+                whole = View(storage, book.itemsize, (book.keep.untyped_storage().nbytes() // book.itemsize,), (1,))
+                hidden.append(Region(f"behind {storages[storage].name}", storages[storage].shown, whole, storage))
+        return hidden
+
+    def _called(self, region: Region, results: dict[str, torch.Tensor], workspaces: dict[int, str]) -> str:
+        """An input's name, "result 0", or "workspace 0"."""
+        for name, tensor in results.items():
+            if address(tensor) == region.storage and tensor.data_ptr() < region.view.high:
+                end = tensor.data_ptr() + extent(tensor) * tensor.element_size()
+                if region.view.low < end:
+                    return name
+        if region.shown != region.name or region.name in self.inputs:
+            return region.shown
+        return workspaces.setdefault(region.storage, f"workspace {len(workspaces)}")
+
+    def _impure(self, what: str, line: int | None, file: str) -> None:
+        """A torch operation that computes with values."""
+        got = f"{what} computes with values outside a kernel"
+        if what.startswith(".") or what == "ctypes":
+            got = f"{what} reads values out of a tensor"
+        finding = Finding(
+            "not_triton", got, likely=ALLOWED, line=line, source=linecache.getline(file, line or 0).strip()
+        )
+        if finding not in self.findings and len(self.findings) < SHOWN:
+            self.findings.append(finding)

@@ -1,0 +1,107 @@
+"""Says in words what an access outside a tensor was: which tensor, which element, and the likely reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from drills.instruments.ledger import Region
+from drills.instruments.notes import Finding
+
+WRAP = 1 << 31
+
+
+class KernelFault(Exception):
+    """A kernel did what no GPU forgives. finding: what the instruments say about it; str() is its first sentence."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.got)
+        self.finding = finding
+
+
+class OutOfBounds(KernelFault):
+    """An unmasked lane pointed outside its tensor."""
+
+
+@dataclass(frozen=True)
+class Faulty:
+    """One access with lanes outside. verb: "tl.load"; address: of the first lane outside; bad: how many there are."""
+
+    verb: str
+    region: Region
+    addresses: np.ndarray
+    mask: np.ndarray | None
+    itemsize: int
+    address: int
+    bad: int
+
+    @property
+    def element(self) -> int:
+        """Distance of the address from the tensor's first element, in elements."""
+        return (self.address - self.region.view.base) // self.region.view.itemsize
+
+
+def outside(
+    fault: Faulty,
+    others: Iterable[Region],
+    numbers: dict[str, int],
+    program: str,
+    line: int | None,
+    source: str,
+) -> OutOfBounds:
+    """The exception for `fault`. others: the launch's other tensors. numbers: integer parameters by name."""
+    view = fault.region.view
+    got = f"{fault.verb} of {view.words(fault.region.shown)} {_where(fault)}, in program {program}"
+    other = next((one for one in others if one.view.low <= fault.address < one.view.high), None)
+    if other is not None:
+        got += f"; that address is in {other.view.words(other.shown)}"
+    return OutOfBounds(Finding("out_of_bounds", got, likely=_likely(fault, numbers), line=line, source=source))
+
+
+def _where(fault: Faulty) -> str:
+    view, element = fault.region.view, fault.element
+    span = (view.high - view.low) // view.itemsize
+    what = "element" if view.contiguous else "offset"
+    if not view.numel:
+        return f"at {what} {element}, but it has no element"
+    if element < 0:
+        return f"at {what} {element}, {-element} before the first (0)"
+    if element >= span:
+        past = element - span + 1
+        return f"at {what} {element}, {'one' if past == 1 else past} past the last ({span - 1})"
+    if fault.address + fault.itemsize > view.high:
+        return f"at {what} {element}, {fault.itemsize} bytes wide, past the end"
+    return f"at {what} {element}, between its rows, where it has no element"
+
+
+def _likely(fault: Faulty, numbers: dict[str, int]) -> str:
+    view = fault.region.view
+    if not view.numel:
+        return "The tensor is empty: return before the launch, or mask every lane."
+    span = (view.high - view.low) // view.itemsize
+    if fault.element < 0 and span + WRAP > -fault.element > WRAP // 2:
+        return "The offset wrapped at 2^31: compute it in 64 bits, from tl.program_id(0).to(tl.int64)."
+    lanes, row = _lanes(fault), view.shape[-1] if view.shape else 1
+    block = f"{_named(lanes, numbers)}{lanes}"
+    size = f"{_named(row, numbers)}{row}"
+    everything = fault.bad == (fault.addresses.size if fault.mask is None else int(fault.mask.sum()))
+    if everything and fault.addresses.size > 1 or fault.addresses.size == 1:
+        return "Nothing of what this program touches here is inside: check the offset, or mask rows past the last one."
+    if fault.mask is None and lanes > row:
+        return f"The block is {block} wide but a row has {size}: mask the lanes past the row's end."
+    if fault.mask is None:
+        return "The last block runs past the end: mask the lanes there."
+    return "The mask lets lanes past the end through: compare each index with its own size."
+
+
+def _lanes(fault: Faulty) -> int:
+    """Lanes along the innermost axis of the access."""
+    return fault.addresses.shape[-1] if fault.addresses.ndim else 1
+
+
+def _named(value: int, numbers: dict[str, int]) -> str:
+    """ "BLOCK_D = " for a parameter that holds the value, else ""."""
+    names = [name for name, number in numbers.items() if number == value and value > 1]
+    return f"{names[0]} = " if names else ""

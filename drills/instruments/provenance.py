@@ -1,0 +1,127 @@
+"""Where each element of a tensor came from: a kernel, a fill, a copy of something, or anywhere else.
+
+Follows storages that the graded function allocates. Flags are kept in a shadow of one byte an element, so that the same
+views and copies can be applied to them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from drills.instruments.ledger import Region
+from drills.instruments.marks import shifted
+
+KERNEL, FILL, COPY, OTHER = 1, 2, 4, 8
+"""Stored by a launched kernel; filled with a constant; copied from an input; computed by torch or brought in."""
+
+SHADOWED = 1 << 28
+"""Storages of more elements than this have no shadow: what a kernel touched of them counts as written whole."""
+
+
+@dataclass
+class Book:
+    """What is known of one storage. flags: one a element of `itemsize` bytes; None if it is too large."""
+
+    itemsize: int
+    flags: torch.Tensor | None
+    keep: torch.Tensor
+    name: str = ""
+    kernel: bool = False
+
+
+@dataclass
+class Provenance:
+    """Books by storage address. inputs: the tensors of the call by name."""
+
+    inputs: dict[str, torch.Tensor]
+    books: dict[int, Book] = field(default_factory=dict)
+    values: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.values = {address(t) for t in self.inputs.values() if t.dtype.is_floating_point}
+
+    def allocated(self, tensor: torch.Tensor, flag: int, name: str = "") -> None:
+        """A new storage, all of it of one kind (0: not written yet)."""
+        if not tensor.untyped_storage().nbytes():
+            return
+        count = tensor.untyped_storage().nbytes() // tensor.element_size()
+        flags = torch.full((count,), flag, dtype=torch.uint8) if count <= SHADOWED else None
+        self.books[address(tensor)] = Book(tensor.element_size(), flags, tensor, name)
+        if tensor.dtype.is_floating_point:
+            self.values.add(address(tensor))
+
+    def flags(self, tensor: torch.Tensor) -> torch.Tensor:
+        """One flag an element, of the tensor's shape: a view that can be written where a book exists."""
+        book = self.books.get(address(tensor))
+        if book is None:
+            kind = COPY if self.source(tensor) else OTHER
+        elif book.flags is None or book.itemsize != tensor.element_size():
+            kind = KERNEL if book.kernel else self._all(book)
+        else:
+            return book.flags.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
+        return torch.full(tuple(tensor.size()), kind, dtype=torch.uint8)
+
+    def set(self, tensor: torch.Tensor, flags: int | torch.Tensor) -> None:
+        """Overwrite the flags of a tensor's elements; without a book there is nothing to write."""
+        book = self.books.get(address(tensor))
+        if book is None or book.flags is None:
+            return
+        if book.itemsize != tensor.element_size():
+            book.flags.fill_(flags if isinstance(flags, int) else OTHER)
+        else:
+            self.flags(tensor).copy_(torch.as_tensor(flags, dtype=torch.uint8))
+
+    def stored(self, region: Region) -> None:
+        """A launch stored to this region."""
+        accesses = [*region.stores, *region.atomics]
+        if not accesses:
+            return
+        book = self.books.get(region.storage)
+        if book is None:
+            return
+        book.kernel = True
+        if book.flags is None or book.itemsize != region.view.itemsize:
+            return
+        flags = book.flags.numpy()
+        start = (region.view.low - region.storage) // book.itemsize
+        for access in accesses:
+            index = shifted(access.index, start)
+            if isinstance(index, tuple):
+                flags[slice(*index)] |= KERNEL
+            else:
+                flags[index] |= np.uint8(KERNEL)
+
+    def source(self, tensor: torch.Tensor) -> str:
+        """The input that a tensor is a view or a copy of; "" if it is neither."""
+        book = self.books.get(address(tensor))
+        if book is not None:
+            return book.name
+        start = tensor.data_ptr()
+        named = [(name, one) for name, one in self.inputs.items() if address(one) == address(tensor)]
+        for name, one in named:
+            if one.data_ptr() <= start < one.data_ptr() + max(1, extent(one)) * one.element_size():
+                return name
+        return named[0][0] if named else ""
+
+    def is_value(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor holds values, or what was made of values, rather than indices."""
+        return tensor.dtype.is_floating_point or address(tensor) in self.values
+
+    @staticmethod
+    def _all(book: Book) -> int:
+        return OTHER if book.flags is None else int(book.flags.max()) if book.flags.numel() else 0
+
+
+def address(tensor: torch.Tensor) -> int:
+    """Identity of a tensor's storage."""
+    return tensor.untyped_storage().data_ptr()
+
+
+def extent(tensor: torch.Tensor) -> int:
+    """Elements from the first to the last of a tensor, gaps included."""
+    if not tensor.numel():
+        return 0
+    return 1 + sum(s * (n - 1) for s, n in zip(tensor.stride(), tensor.size(), strict=True))

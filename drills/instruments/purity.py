@@ -1,0 +1,207 @@
+"""Watches the torch operations of a graded function: what may stand around a kernel, and what may not.
+
+Allowed: allocation, fills, views, copies and casts; anything on index tensors. Everything that computes with values, or
+reads them out, is reported with the learner's line. torch.empty comes back full of poison.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from drills.instruments.provenance import FILL, OTHER, Provenance
+from drills.instruments.trees import leaves, replaced
+
+EMPTY = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "resize_", "empty_permuted"}
+NEW = {"zeros", "ones", "full", "arange", "eye", "linspace", "scalar_tensor", "lift_fresh", "lift_fresh_copy"}
+LIKE = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
+REFILLED = {"fill_", "zero_"}
+ELEMENTWISE = {"clone", "_to_copy", "contiguous", "_reshape_copy", "copy", "view_copy"}
+MOVED = {"cat", "stack", "repeat", "flip", "roll", "constant_pad_nd", "expand_copy", "permute_copy", "_unsafe_view"}
+READERS = {"tolist", "numpy", "__array__", "__dlpack__", "__reduce_ex__", "storage", "__format__"}
+PUBLIC = {"_local_scalar_dense": ".item()", "is_nonzero": "bool()", "mm": "torch.matmul", "bmm": "torch.matmul"}
+PEEKS = {"ctypes.string_at", "ctypes.wstring_at", "ctypes.cdata", "ctypes.cdata/buffer"}
+FOREIGN = tuple(
+    os.path.dirname(os.path.abspath(path)) + os.sep for path in (torch.__file__, __file__, os.__file__) if path
+)
+
+Report = Callable[[str, int | None, str], None]
+"""Called with what was done ("torch.exp"), and the learner's line and file."""
+
+_watching: list[Operations] = []
+
+
+class Operations(TorchDispatchMode):
+    """Every operation that reaches torch's kernels."""
+
+    def __init__(self, provenance: Provenance, report: Report, poison: bool) -> None:
+        super().__init__()
+        self.provenance = provenance
+        self.report = report
+        self.poison = poison
+        self.paused = False
+        self.public = ""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """torch would wrap `__torch_dispatch__` for its compiler, and import that (2 s) on the first operation."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if not self.paused:
+            self.paused = True
+            try:
+                self._judge(func, func._schema.name.split("::")[-1], args, kwargs or {}, result)
+            finally:
+                self.paused = False
+        return result
+
+    def _judge(self, func: Any, name: str, args: tuple, kwargs: dict, result: Any) -> None:
+        made = [tensor for _, tensor in leaves(result, "")]
+        if name in EMPTY:
+            for tensor in made:
+                self.provenance.allocated(tensor, 0)
+                spoil(tensor, self.poison)
+        elif name in NEW | LIKE:
+            for tensor in made:
+                self.provenance.allocated(tensor, FILL)
+        elif name in REFILLED:
+            self.provenance.set(args[0], FILL)
+        elif name == "copy_":
+            self._copied_into(args[0], args[1])
+        elif name in ELEMENTWISE | MOVED:
+            self._copied(func, name, args, kwargs, result)
+        elif not func.is_view:
+            self._computed(func, name, args, kwargs, made)
+
+    def _copied_into(self, target: torch.Tensor, source: torch.Tensor) -> None:
+        flags = self.provenance.flags(source)
+        self.provenance.set(target, flags.expand(target.size()))
+        if self.provenance.source(target) and bool((flags == OTHER).any()):
+            self.say("a copy of values that no kernel computed")
+
+    def _copied(self, func: Any, name: str, args: tuple, kwargs: dict, result: torch.Tensor) -> None:
+        known = self.provenance
+        sources = [tensor for _, tensor in leaves(args, "")]
+        names = {known.source(tensor) for tensor in sources}
+        known.allocated(result, 0, names.pop() if len(names) == 1 else "")
+        if any(known.is_value(tensor) for tensor in sources):
+            known.values.add(result.untyped_storage().data_ptr())
+        if name in ELEMENTWISE:
+            known.set(result, known.flags(sources[0]))
+        elif name == "constant_pad_nd":
+            known.set(result, func(known.flags(args[0]).contiguous(), args[1], FILL))
+        else:
+            known.set(result, func(replaced(args[0], known.flags), *args[1:], **kwargs))
+
+    def _computed(self, func: Any, name: str, args: tuple, kwargs: dict, made: list[torch.Tensor]) -> None:
+        known = self.provenance
+        used = [tensor for _, tensor in leaves([args, kwargs], "")]
+        values = any(known.is_value(tensor) for tensor in used) or any(t.dtype.is_floating_point for t in made)
+        changed = [a for a, spec in zip(args, func._schema.arguments, strict=False) if writes(spec)]
+        for tensor in made:
+            if any(tensor is one for one in changed):
+                known.set(tensor, OTHER if values else FILL)
+            else:
+                known.allocated(tensor, OTHER if values else FILL)
+            if values:
+                known.values.add(tensor.untyped_storage().data_ptr())
+        if values:
+            self.say(PUBLIC.get(name) or self.public or f"torch.{name.strip('_')}")
+
+    def say(self, what: str) -> None:
+        """Report one operation."""
+        self.report(what, *learner_line())
+
+
+class Names(TorchFunctionMode):
+    """Public names of operations, and the methods that read values without reaching torch's kernels."""
+
+    def __init__(self, operations: Operations) -> None:
+        super().__init__()
+        self.operations = operations
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        operations = self.operations
+        if operations.paused:
+            return func(*args, **(kwargs or {}))
+        name = getattr(func, "__name__", "")
+        if name in READERS and args and isinstance(args[0], torch.Tensor) and operations.provenance.is_value(args[0]):
+            operations.say(f".{name}()")
+        before, operations.public = operations.public, operations.public or f"torch.{name.strip('_')}"
+        try:
+            return func(*args, **(kwargs or {}))
+        finally:
+            operations.public = before
+
+
+class Watched:
+    """Both modes around the graded function, and the memory that ctypes reads behind torch's back."""
+
+    def __init__(self, provenance: Provenance, report: Report, poison: bool) -> None:
+        self.operations = Operations(provenance, report, poison)
+        self.names = Names(self.operations)
+
+    def __enter__(self) -> Watched:
+        _listen()
+        _watching.append(self.operations)
+        self.names.__enter__()
+        self.operations.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.operations.__exit__(*error)
+        self.names.__exit__(*error)
+        _watching.remove(self.operations)
+
+
+def spoil(tensor: torch.Tensor, poison: bool) -> None:
+    """Fill fresh memory: NaN or a large number, or 0 where poison is not wanted."""
+    if tensor.dtype.is_complex or not poison:
+        tensor.zero_()
+    elif tensor.dtype.is_floating_point:
+        tensor.fill_(float("nan"))
+    elif tensor.dtype == torch.bool:
+        tensor.fill_(True)
+    else:
+        tensor.fill_(int.from_bytes(b"\x5a" * tensor.element_size(), "little"))
+
+
+def writes(argument: Any) -> bool:
+    """Whether an operation changes this argument of its schema."""
+    return argument.alias_info is not None and argument.alias_info.is_write
+
+
+def learner_line() -> tuple[int | None, str]:
+    """Line and file of the innermost frame outside torch, the instruments and Python's library."""
+    for frame in _frames():
+        file = frame.f_code.co_filename
+        if not file.startswith(FOREIGN) and not file.startswith("<"):
+            return frame.f_lineno, file
+    return None, ""
+
+
+def _frames() -> Iterator[Any]:
+    frame = sys._getframe(2)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _listen() -> None:
+    """Hear of ctypes reading memory, once for this process: an audit hook cannot be taken off again."""
+    if not getattr(_listen, "done", False):
+        _listen.done = True
+        sys.addaudithook(_heard)
+
+
+def _heard(event: str, arguments: tuple) -> None:
+    if event in PEEKS and _watching and not _watching[-1].paused:
+        _watching[-1].say("ctypes")

@@ -1,0 +1,88 @@
+"""What can be said of results without knowing the right ones: who wrote them, and whose memory they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from drills.instruments.notes import Finding
+from drills.instruments.provenance import KERNEL, OTHER, Provenance, address
+from drills.instruments.trees import leaves
+from drills.instruments.views import View, overlap
+
+ALLOWED = (
+    "Results must come from launched @triton.jit kernels. Around them torch may allocate, fill, view, copy and cast; "
+    "only an input of size 0 needs no launch."
+)
+
+
+def named(results: Any) -> dict[str, torch.Tensor]:
+    """The tensors among the results: "result 0", "result 1" …"""
+    if isinstance(results, torch.Tensor):
+        return {"result 0": results}
+    if not isinstance(results, (list, tuple)):
+        return {}
+    return {name: t for i, one in enumerate(results) for name, t in leaves(one, f"result {i}")}
+
+
+def view(tensor: torch.Tensor) -> View:
+    """The memory of a tensor."""
+    return View(tensor.data_ptr(), tensor.element_size(), tuple(tensor.size()), tuple(tensor.stride()))
+
+
+def checked(results: dict[str, torch.Tensor], provenance: Provenance, followed: bool) -> list[Finding]:
+    """Findings on the results. followed: kernels' stores are known (they are in the interpreter)."""
+    found = shared(results, provenance.inputs)
+    if not followed:
+        return found
+    shortcut = any(not tensor.numel() for tensor in provenance.inputs.values())
+    alone = {name for finding in found for name in results if finding.got.startswith(name)}
+    for name, tensor in results.items():
+        if tensor.numel() and name not in alone:
+            found += written(name, tensor, provenance, shortcut)
+    return found
+
+
+def written(name: str, tensor: torch.Tensor, provenance: Provenance, shortcut: bool) -> list[Finding]:
+    """Whether a result is written everywhere, and by a kernel. shortcut: an input has size 0, so a fill will do."""
+    flags = provenance.flags(tensor)
+    missing = (flags == 0).nonzero()
+    what = view(tensor).words(name)
+    if len(missing):
+        index = ", ".join(map(str, missing[0].tolist()))
+        return [
+            Finding(
+                "unwritten",
+                f"{what}: {len(missing)} of {tensor.numel()} elements are never written, the first at [{index}]",
+                likely="Some program must store every element: check the grid, and the mask of the store.",
+                expected="every element written",
+            )
+        ]
+    if not shortcut and not bool((flags & KERNEL).any()):
+        return [Finding("not_triton", f"{what} was written by no launched kernel", likely=ALLOWED)]
+    foreign = int(((flags & OTHER) > 0).logical_and((flags & KERNEL) == 0).sum())
+    if foreign:
+        got = f"{what}: {foreign} of {tensor.numel()} elements were computed outside the launched kernels"
+        return [Finding("not_triton", got, likely=ALLOWED)]
+    return []
+
+
+def shared(results: dict[str, torch.Tensor], inputs: dict[str, torch.Tensor]) -> list[Finding]:
+    """Results that are memory of an input or of each other."""
+    found, names = [], list(results)
+    for i, name in enumerate(names):
+        others = [(other, inputs[other]) for other in inputs] + [(other, results[other]) for other in names[:i]]
+        for other, tensor in others:
+            mine = results[name]
+            if mine.numel() and address(tensor) == address(mine) and overlap(view(mine), view(tensor)):
+                found.append(
+                    Finding(
+                        "shares_memory",
+                        f"{name} is memory of {other}: a later write to one changes the other",
+                        likely="Return a tensor of its own: torch.empty_like, or .clone().",
+                        expected=f"{name} in memory of its own",
+                    )
+                )
+                break
+    return found
