@@ -10,12 +10,13 @@ from drills.report.model import LEVELS, ExerciseResult, Grade, LessonResult, Lev
 GOOD, BAD, QUIET, TITLE = "green", "bold red", "dim", "bold"
 _WIDTHS = {"value": 5, "edge": 4, "memory": 6, "traffic": 13, "compile": 8}
 _PASSED = {"compile": "compiles"}
+_UNDECIDED = {"off": "off", "none": "-"}
 _INDENT = "  "
 _STATE_WIDTH = 4
 
 
-def lesson_lines(lesson: LessonResult, name_width: int, width: int) -> list[Text]:
-    """A lesson as lines of at most `width` columns; one line only if nothing of it was begun."""
+def lesson_lines(lesson: LessonResult, name_width: int, width: int, levels: tuple[str, ...] = LEVELS) -> list[Text]:
+    """A lesson as lines of at most `width` columns, with these levels; one line only if nothing of it was begun."""
     if lesson.problem:
         state = Text("NOT GRADED", BAD)
         return [_headline(lesson, state, width)]
@@ -25,7 +26,7 @@ def lesson_lines(lesson: LessonResult, name_width: int, width: int) -> list[Text
     passed = sum(exercise.state == "passed" for exercise in lesson.exercises)
     lines = [_headline(lesson, Text(f"{passed} of {len(lesson.exercises)}"), width)]
     for exercise in lesson.exercises:
-        lines += _exercise_lines(exercise, name_width, width)
+        lines += _exercise_lines(exercise, name_width, width, levels)
     return lines
 
 
@@ -55,7 +56,7 @@ def _headline(lesson: LessonResult, state: Text, width: int) -> Text:
     return Text.assemble(" ", left, " " * max(1, width - 1 - left.cell_len - right.cell_len), right)
 
 
-def _exercise_lines(exercise: ExerciseResult, name_width: int, width: int) -> list[Text]:
+def _exercise_lines(exercise: ExerciseResult, name_width: int, width: int, levels: tuple[str, ...]) -> list[Text]:
     name = Text(f"{_INDENT}{exercise.name:<{name_width}}  ")
     if exercise.state == "not started":
         return [name + Text("not started", QUIET)]
@@ -63,19 +64,19 @@ def _exercise_lines(exercise: ExerciseResult, name_width: int, width: int) -> li
         return [name + Text("FAIL", BAD) + Text("  no such function in the file")]
     passed = exercise.state == "passed"
     state = Text(f"{'PASS' if passed else 'FAIL':<{_STATE_WIDTH}}", GOOD if passed else BAD)
-    levels = _levels(exercise)
-    if name.cell_len + _STATE_WIDTH + 2 + levels.cell_len <= width:
-        lines = [Text.assemble(name, state, "  ", levels)]
+    cells = _levels(exercise, levels)
+    if name.cell_len + _STATE_WIDTH + 2 + cells.cell_len <= width:
+        lines = [Text.assemble(name, state, "  ", cells)]
     else:
-        lines = [name + state, Text(_INDENT * 2) + levels]
+        lines = [name + state, Text(_INDENT * 2) + cells]
     for line in lines:
         line.rstrip()
     return lines
 
 
-def _levels(exercise: ExerciseResult) -> Text:
+def _levels(exercise: ExerciseResult, levels: tuple[str, ...]) -> Text:
     line = Text()
-    for level in LEVELS:
+    for level in levels:
         text, style = _level(level, exercise.levels.get(level, LevelResult("none")))
         line.append(f"{text:<{_WIDTHS[level]}} ", style)
     line.rstrip()
@@ -89,4 +90,4 @@ def _level(level: str, result: LevelResult) -> tuple[str, str]:
         return _PASSED.get(level, level) + figure, GOOD
     if result.state == "failed":
         return level.upper() + figure, BAD
-    return ("off" if result.state == "off" else "-" if result.state == "none" else "·"), QUIET
+    return _UNDECIDED.get(result.state, "·"), QUIET

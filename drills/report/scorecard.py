@@ -8,7 +8,7 @@ from rich.text import Text
 from drills.report import rows, words
 from drills.report.first_failure import failure_lines
 from drills.report.kernels import kernel_lines
-from drills.report.model import Grade
+from drills.report.model import LEVELS, Grade
 from drills.report.next_step import count_line, next_lines
 from drills.report.rows import QUIET, TITLE
 
@@ -45,7 +45,7 @@ def header_lines(grade: Grade, console: Console) -> list[Text]:
     device = _DEVICES.get(grade.device, words.clean(grade.device, 60))
     target = words.shorten_path(words.clean(grade.target), max(20, console.width - 40))
     facts = [f"Grading {target} on {device}"]
-    facts += [f"{name} {words.clean(version, 30)}" for name, version in grade.versions.items()]
+    facts += [f"{name} {words.clean(version, 30).partition('+')[0]}" for name, version in grade.versions.items()]
     facts += [f"isolation {grade.isolation}"] if grade.isolation else []
     facts += [f"level {grade.level} only"] if grade.level else []
     lines, line = [], ""
@@ -64,10 +64,11 @@ def header_lines(grade: Grade, console: Console) -> list[Text]:
 
 def _lesson_part(grade: Grade, console: Console) -> list[Text]:
     width = min(console.width, 88)
+    levels = (grade.level,) if grade.level else LEVELS
     one_lesson = len(grade.lessons) == 1
     lines: list[Text] = []
     for lesson in grade.lessons:
-        lines += rows.lesson_lines(lesson, rows.name_width(grade), width)
+        lines += rows.lesson_lines(lesson, rows.name_width(grade), width, levels)
         for exercise in lesson.exercises:
             if exercise.state == "passed":
                 lines += _small_lines("advice", [f"{exercise.name}: {text}" for text in exercise.advice], console)
