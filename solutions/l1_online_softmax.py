@@ -12,7 +12,7 @@ import triton.language as tl
 
 
 def columns_a_step(N: int, block: int) -> int:
-    """`block` is a hint: short rows need no more than one step, rows past 16,384 columns are read in steps that wide."""
+    """`block`, no wider than the row; a row of more than 16,384 columns is read in steps that wide at least."""
     wide = block if N <= 16384 else max(block, 16384)
     return min(wide, triton.next_power_of_2(max(N, 1)))
 
@@ -177,7 +177,7 @@ def attend(scores: torch.Tensor, v: torch.Tensor, block: int = 64) -> torch.Tens
     if M == 0:
         return o
     BLOCK_D = triton.next_power_of_2(D)
-    BLOCK = min(block, max(1, 8192 // BLOCK_D), triton.next_power_of_2(max(N, 1)))  # a tile of v has to fit in registers
+    BLOCK = min(columns_a_step(N, block), max(1, 8192 // BLOCK_D))  # a tile of v has to fit in registers
     attend_kernel[(M,)](scores, v, o, N, *scores.stride(), *v.stride(), D, BLOCK, BLOCK_D)
     return o
     # END SOLUTION

@@ -213,8 +213,6 @@ def merge_mlo(m: torch.Tensor, l: torch.Tensor, o: torch.Tensor) -> torch.Tensor
     out = torch.empty((H, D), dtype=o.dtype, device=o.device)
     BLOCK_D = triton.next_power_of_2(D)
     BLOCK_N = max(1, 2048 // BLOCK_D)
-    merge_mlo_kernel[(H,)](
-        m.contiguous(), l.contiguous(), o.contiguous(), out, N, H, D, min(BLOCK_N, 64), BLOCK_D
-    )
+    merge_mlo_kernel[(H,)](m.contiguous(), l.contiguous(), o.contiguous(), out, N, H, D, min(BLOCK_N, 64), BLOCK_D)
     return out
     # END SOLUTION

@@ -1,0 +1,86 @@
+"""Small cases of l1: ordinary, huge, negative and masked rows of scores. Every draw differs.
+
+What the judge diagnoses with and what the tests build on. Never used by graded code.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from drills.lessons.base import Args
+
+
+def scores(rng: torch.Generator, rows: int = 3, least: int = 17, most: int = 24) -> torch.Tensor:
+    """Ordinary scores [rows, N], N from `least` to `most`."""
+    columns = int(torch.randint(least, most + 1, (), generator=rng))
+    return torch.randn(rows, columns, generator=rng) * 2
+
+
+def draw_rows(rng: torch.Generator) -> Args:
+    """Scores in blocks of 4; 17 to 23 of them, so that the last block is rarely full."""
+    return scores(rng, most=23), 4
+
+
+def draw_attend(rng: torch.Generator) -> Args:
+    x = scores(rng, most=23)
+    return x, torch.randn(x.shape[1], 5, generator=rng), 4
+
+
+def with_values(draw):
+    """The same scores with values beside them, for attend."""
+
+    def both(rng: torch.Generator) -> Args:
+        x, block = draw(rng)
+        return x, torch.randn(x.shape[1], 5, generator=rng).to(x.dtype), block
+
+    return both
+
+
+def draw_huge(rng: torch.Generator) -> Args:
+    """Scores around 200: exp overflows float32."""
+    return scores(rng) + 200.0, 4
+
+
+def draw_far_below(rng: torch.Generator) -> Args:
+    """Scores around -300: exp(x - 0) is 0 in float32."""
+    return scores(rng) - 300.0, 4
+
+
+def draw_negative(rng: torch.Generator) -> Args:
+    """Every score below 0."""
+    return -scores(rng).abs() - 0.5, 4
+
+
+def draw_falling(rng: torch.Generator) -> Args:
+    """The first block is 200 above the rest: relative to the last block's max, exp overflows float32."""
+    x = scores(rng)
+    x[:, :4] += 200.0
+    return x, 4
+
+
+def draw_odd_tail(rng: torch.Generator) -> Args:
+    """17, 18 or 19 negative scores: no block size from 4 on divides the row."""
+    return -scores(rng, most=19).abs() - 0.5, 4
+
+
+def draw_half(rng: torch.Generator) -> Args:
+    """700 equal bfloat16 scores in blocks of 2: a bfloat16 sum cannot count past 512."""
+    level = torch.randint(-3, 4, (2, 1), generator=rng)
+    return level.expand(2, 700).to(torch.bfloat16).contiguous(), 2
+
+
+def draw_masked_first(rng: torch.Generator) -> Args:
+    """One row begins with masked blocks, one is ordinary, one is masked throughout."""
+    x = scores(rng)
+    x[0, :16] = -math.inf
+    x[2] = -math.inf
+    return x, 4
+
+
+def draw_masked_row(rng: torch.Generator) -> Args:
+    """One row of three is masked throughout."""
+    x = scores(rng)
+    x[int(torch.randint(3, (), generator=rng))] = -math.inf
+    return x, 4

@@ -1,0 +1,153 @@
+"""What l1's misconceptions yield, from one simulation of the recurrence with a fault built in.
+
+Never used by graded code. A formula takes the arguments of its exercise and answers in float64 tensors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from drills.lessons.oracle import finite_shift, softmax, softmax_stats
+
+BLOCKS = (16, 64, 128, 1024)
+"""Columns a step that code may use in place of the block it was given, which is a hint."""
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """The recurrence of l1 as someone wrote it. The defaults are the right one.
+
+    start: the running max before the first block. running: does the max run, or is it the block's own?
+    rescale_l, rescale_o: "keep" for exp(m - m_new), "none", "inverted" for exp(m_new - m).
+    pad: score of the columns that fill the last block. shift: is the max subtracted at all?
+    guard: is 0 subtracted where the max is -inf? first_step: does an inverted factor skip the first block?
+    half: are the sums kept in the input's dtype? single: computed in float32, for overflow, or in float64?
+    block: columns a step; None for the block of the call.
+    """
+
+    start: float = -math.inf
+    running: bool = True
+    rescale_l: str = "keep"
+    rescale_o: str = "keep"
+    pad: float = -math.inf
+    shift: bool = True
+    guard: bool = True
+    first_step: bool = True
+    half: bool = False
+    single: bool = False
+    block: int | None = None
+
+    def run(self, x: Tensor, block: int, v: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """x[M, N], v[N, D] → m[M], l[M], and the unnormalized o[M, D] (zeros[M, 0] without v)."""
+        block = self.block or block
+        real = torch.float32 if self.single else torch.float64
+        sums = (x.dtype if v is None else v.dtype) if self.half else real
+        more = -x.shape[1] % block
+        v = x.new_zeros(x.shape[1], 0) if v is None else v
+        v = torch.cat([v.to(real), torch.zeros(more, v.shape[1], dtype=real)])
+        x = torch.cat([x.to(real), torch.full((x.shape[0], more), self.pad, dtype=real)], 1)
+        m = torch.full(x.shape[:1], self.start, dtype=real)
+        l = torch.zeros(x.shape[:1], dtype=sums)
+        o = torch.zeros(x.shape[0], v.shape[1], dtype=sums)
+        for start in range(0, x.shape[1], block):
+            step = x[:, start : start + block]
+            top = step.amax(1)
+            m_new = torch.maximum(m, top) if self.running else top
+            off = finite_shift(m_new) if self.guard else m_new
+            off = off if self.shift else torch.zeros_like(off)
+            w = torch.exp(step - off[:, None])
+            l = (l * self.factor(self.rescale_l, m, m_new, off) + w.sum(1)).to(sums)
+            o = (o * self.factor(self.rescale_o, m, m_new, off)[:, None] + w @ v[start : start + block]).to(sums)
+            m = m_new
+        return m.double(), l.double(), o.double()
+
+    def factor(self, how: str, m: Tensor, m_new: Tensor, off: Tensor) -> Tensor:
+        """What the old sums are multiplied by."""
+        if how == "none" or not self.shift:
+            return torch.ones_like(m)
+        if how == "keep":
+            return torch.exp(m - off)
+        factor = torch.exp(m_new - m)
+        return torch.where(m == -math.inf, 0.0, factor) if self.first_step else factor
+
+
+def in_blocks(write: Callable, rule: Recurrence, **more) -> dict:
+    """`write(rule)` in the blocks of the call, and as variants in blocks of other sizes: what a Mistake takes."""
+    others = tuple(write(replace(rule, block=block), **more) for block in BLOCKS)
+    return {"formula": write(rule, **more), "variants": others}
+
+
+def stats(rule: Recurrence) -> Callable[..., tuple]:
+    """softmax_stats written with `rule`."""
+
+    def formula(x: Tensor, block: int = 1024):
+        m, l, _ = rule.run(x, block)
+        return m, l
+
+    return formula
+
+
+def stats_unshifted(x: Tensor, block: int = 1024):
+    """m is right; l is the plain sum of exp(x), in float32."""
+    return softmax_stats(x)[0], torch.exp(x.float()).sum(-1).double()
+
+
+def normalized(rule: Recurrence, guarded: bool = False) -> Callable[..., tuple]:
+    """softmax written with `rule`; guarded: a sum of 0 is not divided by."""
+
+    def formula(x: Tensor, block: int = 1024):
+        m, l, _ = rule.run(x, block)
+        real = torch.float32 if rule.single else torch.float64
+        off = finite_shift(m) if rule.guard else m
+        off = off if rule.shift else torch.zeros_like(off)
+        w = torch.exp(x.to(real) - off[:, None].to(real)).double()
+        return (w / (torch.where(l == 0, 1.0, l) if guarded else l)[:, None],)
+
+    return formula
+
+
+def not_normalized(x: Tensor, block: int = 1024):
+    m, _ = softmax_stats(x)
+    return (torch.exp(x.double() - finite_shift(m)[:, None]),)
+
+
+def empty_rows_nan(x: Tensor, block: int = 1024):
+    """0 / 0 in rows with no score."""
+    return (torch.where(softmax_stats(x)[1][:, None] == 0, math.nan, softmax(x)),)
+
+
+def block_by_block(x: Tensor, block: int = 1024):
+    """Each block a softmax of its own."""
+    return (torch.cat([softmax(part) for part in x.split(block, 1)], 1) if x.shape[1] else x.double(),)
+
+
+def attended(rule: Recurrence, guarded: bool = True) -> Callable[..., tuple]:
+    """attend written with `rule`; guarded: a sum of 0 is not divided by."""
+
+    def formula(scores: Tensor, v: Tensor, block: int = 64):
+        _, l, o = rule.run(scores, block, v)
+        return (o / (torch.where(l == 0, 1.0, l) if guarded else l)[:, None],)
+
+    return formula
+
+
+def attend_not_normalized(scores: Tensor, v: Tensor, block: int = 64):
+    return (Recurrence().run(scores, block, v)[2],)
+
+
+def attend_averaged(scores: Tensor, v: Tensor, block: int = 64):
+    """Every block normalized by itself, and the blocks' outputs averaged."""
+    if not len(v):
+        return (scores.double() @ v.double(),)
+    pairs = zip(scores.split(block, 1), v.split(block, 0), strict=True)
+    return (torch.stack([softmax(x) @ u.double() for x, u in pairs]).mean(0),)
+
+
+def attend_in_columns(scores: Tensor, v: Tensor, block: int = 64):
+    """Normalized over the rows of a column in place of the columns of a row."""
+    return (softmax(scores.t()).t() @ v.double(),)

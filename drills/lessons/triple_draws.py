@@ -1,0 +1,86 @@
+"""Small cases of l2: ordinary parts, empty parts, parts whose payload is NaN. Every draw differs.
+
+What the judge diagnoses with and what the tests build on. Never used by graded code.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from drills.lessons.base import Args
+from drills.lessons.parts import partial, random_qkv
+
+
+def parts_of(rng: torch.Generator, N: int, H: int = 3, D: int = 5, dtype: torch.dtype = torch.float32) -> Args:
+    """m[N, H], l[N, H], o[N, H, D] of ordinary parts, of 1 to 9 keys each."""
+    triples = []
+    for _ in range(N):
+        keys = int(torch.randint(1, 10, (), generator=rng))
+        x = torch.randn(H, keys, generator=rng) * 2
+        triples.append(partial(x, torch.randn(keys, H, D, generator=rng), [slice(None)]))
+    if not N:
+        return torch.zeros(0, H), torch.zeros(0, H), torch.zeros(0, H, D, dtype=dtype)
+    m, l, o = (torch.cat(items) for items in zip(*triples, strict=True))
+    return m.float(), l.float(), o.to(dtype)
+
+
+def as_pair(m: torch.Tensor, l: torch.Tensor, o: torch.Tensor) -> Args:
+    """Parts 0 and 1 as merge_pair takes them."""
+    return m[0].clone(), l[0].clone(), o[0].clone(), m[1].clone(), l[1].clone(), o[1].clone()
+
+
+def make_empty(parts: Args, where: torch.Tensor, payload: float = 0.0) -> Args:
+    """The parts with those at where[N, H] empty; `payload` is what their o holds."""
+    m, l, o = (t.clone() for t in parts)
+    m[where], l[where], o[where] = -math.inf, 0.0, payload
+    return m, l, o
+
+
+def draw_partial(rng: torch.Generator) -> Args:
+    """11 to 14 keys in 4 parts, the last one short."""
+    keys = int(torch.randint(3, 6, (), generator=rng)) * 4 - 1
+    return *random_qkv(rng, keys, H=2, D=8), 4
+
+
+def draw_partial_scaled(rng: torch.Generator) -> Args:
+    """The same with a scale of its own."""
+    return *draw_partial(rng), 0.25 + float(torch.rand((), generator=rng))
+
+
+def draw_partial_empty(rng: torch.Generator) -> Args:
+    """Five keys in eight parts: the last three are empty."""
+    return *random_qkv(rng, 5, H=2, D=8), 8
+
+
+def draw_pair(rng: torch.Generator) -> Args:
+    return as_pair(*parts_of(rng, 2))
+
+
+def draw_parts(rng: torch.Generator) -> Args:
+    """Three to five parts."""
+    return parts_of(rng, int(torch.randint(3, 6, (), generator=rng)))
+
+
+def empty_head(rng: torch.Generator, N: int, payload: float = 0.0) -> Args:
+    """One head has no key in any part, another none in part 0."""
+    where = torch.zeros(N, 3, dtype=torch.bool)
+    where[:, 1] = True
+    where[0, 2] = True
+    return make_empty(parts_of(rng, N), where, payload)
+
+
+def one_empty(rng: torch.Generator, N: int) -> Args:
+    """One part of each head is empty and holds NaN."""
+    where = torch.zeros(N, 3, dtype=torch.bool)
+    where[torch.randint(N, (3,), generator=rng), torch.arange(3)] = True
+    return make_empty(parts_of(rng, N), where, math.nan)
+
+
+def both_kinds_of_empty(rng: torch.Generator, N: int) -> Args:
+    """Head 0 has no key in any part; part 0 of head 1 is empty and holds NaN."""
+    nothing, first = torch.zeros(N, 3, dtype=torch.bool), torch.zeros(N, 3, dtype=torch.bool)
+    nothing[:, 0] = True
+    first[0, 1] = True
+    return make_empty(make_empty(parts_of(rng, N), nothing), first, math.nan)

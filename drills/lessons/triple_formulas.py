@@ -1,0 +1,220 @@
+"""What l2's misconceptions yield. A formula takes the arguments of its exercise and answers in float64 tensors.
+
+Most are one wrong rule for merging parts along axis 0, m[N, ...], l[N, ...], o[N, ..., D] → (m, l, o), which serves
+merge_pair and merge_mlo alike; None stands for a result that the misconception says nothing about.
+Never used by graded code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from drills.lessons.oracle import LOG2_E, finite_shift, largest, merge_mlo
+from drills.lessons.parts import partial, scores, spans
+
+Rule = Callable[[Tensor, Tensor, Tensor], tuple]
+
+
+def on_pair(rule: Rule) -> Callable[..., tuple]:
+    """merge_pair by `rule`."""
+
+    def formula(m_a, l_a, o_a, m_b, l_b, o_b):
+        return rule(
+            torch.stack([m_a, m_b]).double(), torch.stack([l_a, l_b]).double(), torch.stack([o_a, o_b]).double()
+        )
+
+    return formula
+
+
+def on_all(rule: Rule) -> Callable[..., tuple]:
+    """merge_mlo by `rule`."""
+
+    def formula(m, l, o):
+        return (rule(m.double(), l.double(), o.double())[2],)
+
+    return formula
+
+
+def decay(m: Tensor) -> Tensor:
+    """exp(m - max m) along axis 0; 0 for an empty part."""
+    return torch.exp(m - finite_shift(largest(m, 0)))
+
+
+def used(w: Tensor, o: Tensor) -> Tensor:
+    """o, with 0 where the weight is 0."""
+    return torch.where(w[..., None] > 0, o, 0.0)
+
+
+def summed(w: Tensor, o: Tensor) -> Tensor:
+    return (w[..., None] * used(w, o)).sum(0)
+
+
+def divided(o: Tensor, total: Tensor) -> Tensor:
+    """o / total, with 0 where there is nothing to divide by."""
+    return o / torch.where(total == 0, 1.0, total)[..., None]
+
+
+# Wrong weights: m and l as they should be.
+
+
+def averaged(m, l, o):
+    return largest(m, 0), None, o.sum(0) / max(1, len(o))
+
+
+def without_l(m, l, o):
+    w = decay(m)
+    return largest(m, 0), None, divided(summed(w, o), w.sum(0))
+
+
+def without_exp(m, l, o):
+    return largest(m, 0), None, divided(summed(l, o), l.sum(0))
+
+
+def numerator_without_l(m, l, o):
+    """As if o were not normalized yet."""
+    w = decay(m)
+    return largest(m, 0), (w * l).sum(0), divided(summed(w, o), (w * l).sum(0))
+
+
+def not_divided(m, l, o):
+    w = decay(m) * l
+    return largest(m, 0), w.sum(0), summed(w, o)
+
+
+def divided_by_count(m, l, o):
+    return largest(m, 0), None, summed(decay(m) * l, o) / max(1, len(o))
+
+
+def swapped(m, l, o):
+    return *merge_mlo(m, l, o)[:2], merge_mlo(m, l, o.flip(0))[2]
+
+
+def base_2(m, l, o):
+    """exp2 where exp belongs."""
+    w = torch.exp2(m - finite_shift(largest(m, 0))) * l
+    return largest(m, 0), w.sum(0), divided(summed(w, o), w.sum(0))
+
+
+# Wrong m or l.
+
+
+def l_not_rescaled(m, l, o):
+    return largest(m, 0), l.sum(0), merge_mlo(m, l, o)[2]
+
+
+def l_counts_o(m, l, o):
+    """l as the sum of the decays: the parts' own l left out."""
+    return largest(m, 0), decay(m).sum(0), None
+
+
+# Empty parts.
+
+
+def all_empty(m: Tensor) -> Tensor:
+    return largest(m, 0) == -math.inf
+
+
+def two_empty_nan(m, l, o):
+    """(-inf) - (-inf), in l and in o."""
+    right = merge_mlo(m, l, o)
+    nothing = all_empty(m)
+    return right[0], torch.where(nothing, math.nan, right[1]), torch.where(nothing[..., None], math.nan, right[2])
+
+
+def zero_by_zero(m, l, o):
+    """l is right; o is 0 / 0."""
+    right = merge_mlo(m, l, o)
+    return *right[:2], torch.where(all_empty(m)[..., None], math.nan, right[2])
+
+
+def empty_payload(m, l, o):
+    """0 * NaN is NaN."""
+    w = decay(m) * l
+    return *merge_mlo(m, l, o)[:2], divided((w[..., None] * o).sum(0), w.sum(0))
+
+
+def unguarded(m, l, o):
+    """Both: no care for -inf at all."""
+    top, total, payload = empty_payload(m, l, o)
+    nothing = all_empty(m)
+    return top, torch.where(nothing, math.nan, total), torch.where(nothing[..., None], math.nan, payload)
+
+
+# Wrong parts.
+
+
+def last_dropped(m, l, o):
+    return merge_mlo(m[:-1], l[:-1], o[:-1])
+
+
+def heads_first(m, l, o):
+    """m[N, H], l and o read as if H came first."""
+    n, h = m.shape[:2]
+    return merge_mlo(m.reshape(h, n).t(), l.reshape(h, n).t(), o.reshape(h, n, -1).transpose(0, 1))
+
+
+# partial_attention.
+
+
+def unscaled(q, k, v, num_splits, scale=None):
+    return partial(scores(q, k, 1.0), v, spans(len(k), num_splits))
+
+
+def scaled_twice(q, k, v, num_splits, scale=None):
+    s = q.shape[-1] ** -0.5 if scale is None else scale
+    return partial(scores(q, k, s * s), v, spans(len(k), num_splits))
+
+
+def default_scale_always(q, k, v, num_splits, scale=None):
+    return partial(scores(q, k), v, spans(len(k), num_splits))
+
+
+def rounded_down(q, k, v, num_splits, scale=None):
+    """T = L // N: the last L % N keys belong to no part."""
+    step = len(k) // num_splits
+    return partial(scores(q, k, scale), v, [slice(n * step, (n + 1) * step) for n in range(num_splits)])
+
+
+def o_not_divided(q, k, v, num_splits, scale=None):
+    m, l, o = partial(scores(q, k, scale), v, spans(len(k), num_splits))
+    return m, l, o * l[..., None]
+
+
+def m_in_base_2(q, k, v, num_splits, scale=None):
+    m, l, o = partial(scores(q, k, scale), v, spans(len(k), num_splits))
+    return m * LOG2_E, l, o
+
+
+def every_part_whole(q, k, v, num_splits, scale=None):
+    """Each part saw all keys."""
+    return partial(scores(q, k, scale), v, [slice(0, len(k))] * num_splits)
+
+
+def interleaved(q, k, v, num_splits, scale=None):
+    """Part n took keys n, n + N, n + 2N …"""
+    return partial(scores(q, k, scale), v, [slice(n, None, num_splits) for n in range(num_splits)])
+
+
+def empty_part_nan(q, k, v, num_splits, scale=None):
+    """0 / 0 in parts past the end."""
+    m, l, o = partial(scores(q, k, scale), v, spans(len(k), num_splits))
+    return m, l, torch.where((l == 0)[..., None], math.nan, o)
+
+
+def padding_scores_zero(block: int) -> Callable[..., tuple]:
+    """Keys that fill a part's last block of `block` have score 0 and value 0, and count."""
+
+    def formula(q, k, v, num_splits, scale=None):
+        x, triples = scores(q, k, scale), []
+        for part in spans(len(k), num_splits):
+            more = -(part.stop - part.start) % block
+            padded = torch.cat([x[..., part], x.new_zeros(*x.shape[:-1], more)], -1)
+            zeros = v.new_zeros(more, *v.shape[1:])
+            triples.append(partial(padded, torch.cat([v[part], zeros]), [slice(None)]))
+        return tuple(torch.cat(items) for items in zip(*triples, strict=True))
+
+    return formula
