@@ -39,6 +39,8 @@ def expected(question: Question) -> str:
     """The answer as it is shown: with its unit, or with the option's text."""
     if question.kind == "choice":
         return f"{question.answer}) {question.options[question.answer]}"
+    if _base(question.unit):
+        return f"{question.answer} ({question.unit})"
     return f"{question.answer} {question.unit}".strip()
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 
 from rich.console import Console
 
@@ -17,7 +18,7 @@ from drills.study import lesson_page, progress
 from drills.study.answers import Verdict, expected, judge
 from drills.study.page import Page
 from drills.study.question import Question
-from drills.study.render import one_line, show
+from drills.study.render import WIDEST, one_line, show
 
 HOW = {
     "number": "a number",
@@ -72,16 +73,28 @@ def _ask(console: Console, lesson: Entry, page: Page, question: Question, typed:
     """Puts one question and says how the answer was."""
     console.print(f" {lesson.short} · question {question.number} of {len(page.questions)}", style="bold")
     show(console, question.text, indent=1)
+    if question.kind != "number":
+        console.print()
     verdict, given = _answer(console, question, typed)
     if verdict.right:
-        console.print(" Right.", style="green")
-    elif given:
-        console.print(f" Not quite. {verdict.says}".rstrip() + f" The answer is {expected(question)}.", style="yellow")
+        _say(console, "Right.", "green")
     else:
-        console.print(f" Skipped. The answer is {expected(question)}.", style="yellow")
+        first = f"Not quite. {_sentence(verdict.says)}".strip() if given else "Skipped."
+        _say(console, f"{first} The answer is {expected(question)}.", "yellow")
     show(console, question.explanation, indent=1)
-    console.print(f" (content/{page.path.name}#self-check)\n", style="dim")
+    _say(console, f"(content/{page.path.name}#self-check)", "dim")
+    console.print()
     return verdict
+
+
+def _say(console: Console, words: str, style: str) -> None:
+    """One paragraph, a column in from the left like everything else."""
+    width = min(console.width, WIDEST) - 1
+    console.print(textwrap.fill(words, width, initial_indent=" ", subsequent_indent=" "), style=style)
+
+
+def _sentence(words: str) -> str:
+    return words if not words or words[-1] in ".?!" else f"{words}."
 
 
 def _answer(console: Console, question: Question, typed: bool) -> tuple[Verdict, str]:
@@ -97,7 +110,7 @@ def _answer(console: Console, question: Question, typed: bool) -> tuple[Verdict,
             return verdict, given
         if not typed:
             return Verdict(False, verdict.says), given
-        console.print(f" {verdict.says}", style="yellow")
+        _say(console, verdict.says, "yellow")
 
 
 def _line(console: Console, question: Question, typed: bool) -> str:

@@ -14,9 +14,21 @@ from rich.segment import Segment, Segments
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
+from rich.theme import Theme
 
 from drills.study.markdown import parser
 from drills.study.maths import to_text
+
+THEME = Theme(
+    {
+        "markdown.code": "cyan",
+        "markdown.item.bullet": "none",
+        "markdown.item.number": "none",
+        "markdown.h1": "bold",
+        "markdown.h2": "bold magenta",
+    }
+)
+"""No background behind words: a terminal may be dark or light."""
 
 WIDEST = 100
 """Columns: longer lines are hard to read."""
@@ -37,7 +49,8 @@ def show(console: Console, source: str, *, indent: int = 0) -> None:
     rendered.parsed = list(_for_terminal(parser().parse(source)))
     options = console.options.update(width=min(console.width, WIDEST) - indent)
     margin, end = Segment(" " * indent), Segment.line()
-    lines = _without_outer_blanks(console.render_lines(rendered, options, pad=False))
+    with console.use_theme(THEME):
+        lines = _without_outer_blanks(console.render_lines(rendered, options, pad=False))
     segments = [part for line in lines for part in ((margin, *line, end) if line else (end,))]
     console.print(Segments(segments), end="", soft_wrap=True)
 
