@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from drills.study.answers import judge
+from drills.study.answers import close, judge
 from drills.study.markdown import fences
 from drills.study.page import Page
 from drills.study.question import Question, as_number
@@ -109,7 +109,7 @@ def _check(question: Question) -> Iterator[str]:
     answer = as_number(question.answer)
     decimals = question.answer.partition(".")[2]
     room = 0.5 * 10 ** -len(decimals) if decimals.isdigit() else question.tolerance
-    if answer is None or not (value == answer or abs(value - answer) <= room * (1 + 1e-9) + 1e-9 * abs(value)):
+    if not close(value, answer, room):
         yield f"the answer is {question.answer}, and check gives {value:.10g}"
 
 

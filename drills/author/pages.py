@@ -96,7 +96,7 @@ def _links(page: Page) -> Iterator[str]:
             continue
         name, _, anchor = link.target.partition("#")
         target = page.path.parent / name if name else page.path
-        if not target.exists():
+        if name and not target.exists():
             yield f"{where}: there is no such file"
         elif target.suffix == ".svg":
             try:
@@ -144,19 +144,23 @@ def pointers(root: Path, stem: str) -> Iterator[tuple[str, str]]:
                     yield f"{path.relative_to(root)}:{node.lineno}", anchor
 
 
+def lesson_problems(lesson: catalog.Entry) -> list[str]:
+    """Everything wrong with one lesson's page."""
+    try:
+        page = load(lesson.page)
+        return [
+            *page_problems(page, lesson.exercises),
+            *anchor_problems(page, pointers(lesson.root, lesson.stem)),
+        ]
+    except PageError as error:
+        return error.problems
+    except (OSError, ImportError, AttributeError, DrillError) as error:
+        return [f"{lesson.page.name}: {error}"]
+
+
 def problems(root: Path = catalog.ROOT) -> list[str]:
     """Everything wrong with the pages under `root`, lesson by lesson."""
-    found: list[str] = []
-    for lesson in catalog.lessons(root):
-        try:
-            page = load(lesson.page)
-            found += page_problems(page, lesson.exercises)
-            found += anchor_problems(page, pointers(root, lesson.stem))
-        except PageError as error:
-            found += error.problems
-        except (OSError, ImportError, AttributeError, DrillError) as error:
-            found.append(f"{lesson.stem}: {error}")
-    return found
+    return [problem for lesson in catalog.lessons(root) for problem in lesson_problems(lesson)]
 
 
 def main() -> int:

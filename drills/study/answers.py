@@ -54,14 +54,14 @@ def _number(question: Question, given: str) -> Verdict:
     elif unit and unit.casefold() != question.unit.casefold():
         return Verdict(None, f"The unit is {question.unit}." if question.unit else "Type the number without a unit.")
     answer = as_number(question.answer)
-    if _close(value, answer, question.tolerance):
+    if close(value, answer, question.tolerance):
         return Verdict(True)
     for text, why in question.wrongs.items():
-        if _close(value, as_number(text), max(question.tolerance, _last_digit(text))):
+        if close(value, as_number(text), max(question.tolerance, _last_digit(text))):
             return Verdict(False, f"{text}: {why}")
     if wanted_base and answer is not None:
         other = "natural" if wanted_base == "base 2" else "base 2"
-        if answer and _close(value, _convert(answer, wanted_base, other), max(question.tolerance, 5e-3)):
+        if answer and close(value, _convert(answer, wanted_base, other), max(question.tolerance, 5e-3)):
             return Verdict(False, f"That is the answer in the other unit, {other}; asked is {wanted_base}.")
     return Verdict(False)
 
@@ -107,13 +107,13 @@ def _convert(value: float, given: str, wanted: str) -> float:
     return value * math.log(2) if wanted == "natural" else value / math.log(2)
 
 
-def _close(value: float, answer: float | None, tolerance: float) -> bool:
+def close(value: float, answer: float | None, tolerance: float) -> bool:
     """Within the tolerance and the rounding of decimal fractions; infinities of one sign and NaNs are equal."""
     if answer is None:
         return False
-    if math.isnan(value) or math.isnan(answer):
-        return math.isnan(value) and math.isnan(answer)
-    return value == answer or abs(value - answer) <= tolerance + 1e-9 * abs(answer)
+    if not (math.isfinite(value) and math.isfinite(answer)):
+        return value == answer or (math.isnan(value) and math.isnan(answer))
+    return abs(value - answer) <= tolerance + 1e-9 * abs(answer)
 
 
 def _last_digit(text: str) -> float:

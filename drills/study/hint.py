@@ -11,7 +11,7 @@ from rich.console import Console
 
 from drills import catalog
 from drills.errors import PASSED, WrongUse
-from drills.study import lesson_page, progress
+from drills.study import open_page, progress
 from drills.study.page import STAGES, Page
 from drills.study.render import show
 
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     done = progress.load()
     selection = catalog.find(options.lesson) if options.lesson else _where_you_are(done)
     lesson = selection.lesson
-    page = lesson_page.load(lesson)
+    page = open_page.load(lesson)
     names = [name for name in selection.exercises if f"{lesson.short}.{name}" not in done.passed]
     if not names and selection.whole:
         console.print(f" {lesson.short}: every exercise has passed. Name one to see its hints again:")

@@ -101,7 +101,7 @@ def blocks(source: str) -> list[Block]:
 def split(body: list[Block], level: int) -> list[tuple[Block, list[Block]]]:
     """A run of blocks cut at its headings of `level`; what stands before the first is left out."""
     cuts = [i for i, block in enumerate(body) if block.kind == "heading" and block.level == level]
-    return [(body[i], body[i + 1 : j]) for i, j in zip(cuts, [*cuts[1:], len(body)], strict=True)]
+    return [(body[i], body[i + 1 : j]) for i, j in zip(cuts, [*cuts[1:], len(body)], strict=False)]
 
 
 def join(body: list[Block], source: str) -> str:

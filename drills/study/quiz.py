@@ -14,7 +14,7 @@ from rich.console import Console
 from drills import catalog
 from drills.catalog import Entry
 from drills.errors import PASSED, WrongUse
-from drills.study import lesson_page, progress
+from drills.study import open_page, progress
 from drills.study.answers import Verdict, expected, judge
 from drills.study.page import Page
 from drills.study.question import Question
@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, console: Console) -> int:
     """Asks every question of the lesson's page, and keeps the score."""
     lesson = catalog.find(options.lesson).lesson
-    page = lesson_page.load(lesson)
+    page = open_page.load(lesson)
     if not page.questions:
         raise WrongUse(f"content/{lesson.page.name} has no questions")
     if options.list:

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from drills import catalog
 from drills.errors import PASSED, WrongUse
-from drills.study import lesson_page
+from drills.study import open_page
 from drills.study.markdown import blocks, join
 from drills.study.page import HINTS, SELF_CHECK, Page
 from drills.study.render import show
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Shows the page, or the part of it under one heading."""
     name, _, anchor = options.lesson.partition("#")
     lesson = catalog.find(name).lesson
-    page = lesson_page.load(lesson)
+    page = open_page.load(lesson)
     source = _part(page, anchor, lesson.short) if anchor else page.source
     if not options.all and not anchor:
         source = _folded(page, source, lesson.short)
