@@ -89,7 +89,7 @@ class Grading:
         """The graded lesson, as the test may use it."""
         lesson = self.lesson_of(request.path)
         if lesson is None or request.node.nodeid not in lesson.tests:
-            pytest.skip("not graded")
+            pytest.fail(f"{request.path.name} belongs to no lesson that is graded here", pytrace=False)
         return Drill(lesson, lesson.tests[request.node.nodeid])
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:

@@ -109,7 +109,7 @@ class Run:
 
             return InProcess(file, self.device)
         caps = CUDA_CAPS if self.device == "cuda" else Caps()
-        return Worker(self.nursery, file, self.device, self.request.timeout, caps)
+        return Worker(self.nursery.branch(self.device), file, self.device, self.request.timeout, caps)
 
     def _choose_device(self) -> str:
         import torch

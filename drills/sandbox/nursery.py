@@ -24,37 +24,61 @@ from drills.sandbox.outcome import Ended
 
 PACKET = 64 << 10
 BURIAL_SECONDS = 10.0
+UNCAPPED = Caps(memory=1 << 60, processes=1 << 30)
 ROOT = Path(__file__).resolve().parents[2]
 
 
 class Nursery:
-    """A running zygote. Close it when done; if it is killed, the next fork starts another by exec."""
+    """A running zygote. Close it when done; if it is killed, the next fork starts another.
 
-    def __init__(self, isolation: Isolation = PROCESS) -> None:
+    The first is forked from this process, or started by exec where the isolation asks for it. `branch` gives one that
+    the first has forked in turn, with Triton loaded too.
+    """
+
+    def __init__(self, isolation: Isolation = PROCESS, root: Nursery | None = None, device: str = "") -> None:
         self.isolation = isolation
+        self.root = root
+        self.device = device
         self.ended: dict[int, Ended] = {}
         self.last = 0
-        self.control, there = _packet_pair()
-        command = isolation.command(_arguments(there, isolation))
-        self.pid = self._exec(command, there) if command else self._fork(there)
-        there.close()
+        self.pid = 0
+        self.child: Child | None = None
+        self.branches: dict[str, Nursery] = {}
+        self.control = self._start(again=False)
+
+    def branch(self, device: str) -> Nursery:
+        """The zygote for workers on this device; it lives as long as this one."""
+        if device not in self.branches:
+            self.branches[device] = Nursery(self.isolation, self, device)
+        return self.branches[device]
+
+    def _start(self, again: bool) -> socket.socket:
+        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        arguments = [sys.executable, "-m", "drills.sandbox.zygote", str(there.fileno()), self.isolation.name]
+        with there:
+            if self.root is not None:
+                self.child = self.root.fork("zygote", self._config(), UNCAPPED, [there])
+            elif command := self.isolation.command(arguments) or (arguments if again else None):
+                there.set_inheritable(True)
+                self.pid = os.posix_spawnp(command[0], command, {**os.environ, "PYTHONPATH": str(ROOT)})
+            else:
+                self.pid = self._fork(there)
+        return here
+
+    def _config(self) -> dict[str, str]:
+        return {"device": self.device, "isolation": self.isolation.name}
 
     def _fork(self, there: socket.socket) -> int:
         import torch  # noqa: F401  loaded once, here, for every worker to come
 
-        parent = os.getpid()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid == 0:
             from drills.sandbox import zygote
 
-            zygote.start(there, self.isolation, parent)
+            zygote.start(there, self.isolation)
         return pid
-
-    def _exec(self, command: list[str], there: socket.socket) -> int:
-        there.set_inheritable(True)
-        return os.posix_spawnp(command[0], command, {**os.environ, "PYTHONPATH": str(ROOT)})
 
     def fork(self, kind: str, config: dict[str, Any], caps: Caps, sockets: list[socket.socket | int]) -> Child:
         """A new process of this kind (see zygote.KINDS) that holds these descriptors; the caller closes its own."""
@@ -65,16 +89,10 @@ class Nursery:
         try:
             socket.send_fds(self.control, [packet], numbers)
         except OSError:
-            self._start_again()
+            self._end()
+            self.control = self._start(again=True)
             socket.send_fds(self.control, [packet], numbers)
         return Child(self, self.last)
-
-    def _start_again(self) -> None:
-        self._end()
-        self.control, there = _packet_pair()
-        arguments = _arguments(there, self.isolation)
-        self.pid = self._exec(self.isolation.command(arguments) or arguments, there)
-        there.close()
 
     def kill(self, number: int) -> None:
         """Ask for the end of one child and its family; `wait` says when it is done."""
@@ -97,10 +115,15 @@ class Nursery:
 
     def close(self) -> None:
         """End the zygote and all that it forked; returns when they are gone."""
+        for branch in self.branches.values():
+            branch.close()
         self._end()
 
     def _end(self) -> None:
         self.control.close()
+        if self.child is not None:
+            self.child.ended(BURIAL_SECONDS)
+            return
         deadline = time.monotonic() + BURIAL_SECONDS
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(self.pid, os.WNOHANG)[0] == 0:
@@ -124,11 +147,3 @@ class Child:
     def ended(self, seconds: float = 0.0) -> Ended | None:
         """How it ended; None if it still runs after so long."""
         return self.nursery.wait(self.number, seconds)
-
-
-def _packet_pair() -> tuple[socket.socket, socket.socket]:
-    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-
-
-def _arguments(control: socket.socket, isolation: Isolation) -> list[str]:
-    return [sys.executable, "-m", "drills.sandbox.zygote", str(control.fileno()), isolation.name]

@@ -44,8 +44,8 @@ class Raised:
 class Death:
     """The end of a worker that gave no answer, or none that counts.
 
-    kind: timeout, crash, exit, flood, memory, processes, malformed, oversized, broken. words: one sentence for the learner.
-    signal: the signal's name for a crash, else "".
+    kind: timeout, crash, exit, flood, memory, processes, malformed, oversized, broken.
+    words: one sentence for the learner. signal: the signal's name for a crash, else "".
     """
 
     kind: str

@@ -7,7 +7,6 @@ ends with a message or with `Malformed`.
 from __future__ import annotations
 
 import json
-import math
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -15,46 +14,11 @@ from typing import Any
 import torch
 from safetensors.torch import load, save
 
+from drills.sandbox import layout
+from drills.sandbox.layout import MAX_DEPTH, Limits, Malformed, Opaque, Oversized
+
 MAGIC = b"drl1"
 HEADER = struct.Struct("<4sIQ")
-MAX_DEPTH = 16
-MAX_DIMS = 16
-DTYPES = {
-    torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.bool,
-    torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
-}  # fmt: skip
-
-
-class Malformed(Exception):
-    """What came over the wire is no message."""
-
-
-class Oversized(Malformed):
-    """A message, or a tensor in it, is larger than its limit."""
-
-
-@dataclass(frozen=True)
-class Opaque:
-    """Stands for a value that does not travel, a numpy array or a string say: only its type's name does."""
-
-    type: str
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one side accepts.
-
-    json: bytes of the JSON part. blob: bytes of the safetensors part.
-    expanded: bytes of all tensors together with broadcast (stride 0) dimensions written out.
-    span: bytes between the first and the last element of one tensor; address space, not memory.
-    tensors: how many tensors.
-    """
-
-    json: int
-    blob: int
-    expanded: int
-    span: int
-    tensors: int = 256
 
 
 CALL = Limits(json=8 << 20, blob=512 << 20, expanded=1 << 40, span=1 << 44)
@@ -142,22 +106,22 @@ class _Packer:
             return {key: [self.pack(item, depth + 1) for item in value]}
         if type(value) is dict and all(type(name) is str for name in value):
             return {"d": {name: self.pack(item, depth + 1) for name, item in value.items()}}
-        return {"o": value.type if isinstance(value, Opaque) else type_name(value)}
+        return {"o": value.type if isinstance(value, Opaque) else layout.type_name(value)}
 
     def pack_tensor(self, tensor: torch.Tensor) -> dict:
         if id(tensor) in self.seen:
             return {"x": self.seen[id(tensor)][0]}
-        if not can_travel(tensor):
+        if not layout.can_travel(tensor):
             return {"o": f"a {tensor.layout} tensor of {tensor.dtype}"}
         shape, stride, offset = list(tensor.shape), list(tensor.stride()), tensor.storage_offset()
-        self.expanded = check_layout(shape, stride, offset, tensor.element_size(), self.expanded, self.limits)
+        self.expanded = layout.check_layout(shape, stride, offset, tensor.element_size(), self.expanded, self.limits)
         index = len(self.layouts)
         if index >= self.limits.tensors:
             raise Oversized(f"more than {self.limits.tensors} tensors")
         self.seen[id(tensor)] = (index, tensor)
         self.layouts.append([shape, stride, offset])
-        dense = _without_broadcast(tensor.detach()).contiguous().cpu()
-        self.dense[str(index)] = dense.clone() if index and _shares(dense, self.dense) else dense
+        dense = layout.without_broadcast(tensor.detach()).contiguous().cpu()
+        self.dense[str(index)] = dense.clone() if index and layout.shares(dense, self.dense) else dense
         return {"x": index}
 
 
@@ -169,8 +133,8 @@ class _Unpacker:
         expanded = 0
         for index, (shape, stride, offset) in enumerate(layouts):
             one = dense[str(index)]
-            expanded = check_layout(shape, stride, offset, one.element_size(), expanded, limits)
-            self.tensors.append(_restore(one, shape, stride, offset))
+            expanded = layout.check_layout(shape, stride, offset, one.element_size(), expanded, limits)
+            self.tensors.append(layout.restore(one, shape, stride, offset))
 
     def unpack(self, node: Any, depth: int) -> Any:
         if depth > MAX_DEPTH:
@@ -181,7 +145,7 @@ class _Unpacker:
             return node
         ((key, value),) = node.items()
         if key == "x":
-            if not _whole(value) or value >= len(self.tensors):
+            if not layout.is_whole(value) or value >= len(self.tensors):
                 raise Malformed("a tensor that is not in the table")
             return self.tensors[value]
         if key == "o":
@@ -192,54 +156,3 @@ class _Unpacker:
             raise Malformed("a value of no known type")
         items = [self.unpack(item, depth + 1) for item in value]
         return items if key == "l" else tuple(items)
-
-
-def type_name(value: Any) -> str:
-    """A type as a learner would write it: "numpy.ndarray", "str"."""
-    kind = type(value)
-    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.split('.')[0]}.{kind.__name__}"
-
-
-def can_travel(tensor: torch.Tensor) -> bool:
-    """Whether this tensor is plain memory of a dtype that safetensors knows."""
-    return tensor.layout is torch.strided and tensor.dtype in DTYPES and tensor.device.type != "meta"
-
-
-def check_layout(shape: list, stride: list, offset: int, itemsize: int, before: int, limits: Limits) -> int:
-    """`before` plus the tensor's bytes with broadcast dimensions written out; raises `Malformed`."""
-    if len(shape) != len(stride) or len(shape) > MAX_DIMS or not all(map(_whole, [*shape, *stride, offset])):
-        raise Malformed("a tensor of no possible layout")
-    expanded = before + math.prod(shape) * itemsize
-    last = offset + sum((n - 1) * step for n, step in zip(shape, stride, strict=True)) if 0 not in shape else offset
-    if expanded > limits.expanded or (last + 1) * itemsize > limits.span:
-        raise Oversized(f"a tensor of shape {shape}")
-    return expanded
-
-
-def _whole(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**62
-
-
-def _without_broadcast(tensor: torch.Tensor) -> torch.Tensor:
-    for dim, step in enumerate(tensor.stride()):
-        if step == 0 and tensor.shape[dim] > 1:
-            tensor = tensor.narrow(dim, 0, 1)
-    return tensor
-
-
-def _shares(tensor: torch.Tensor, others: dict[str, torch.Tensor]) -> bool:
-    here = tensor.untyped_storage().data_ptr()
-    return any(other.untyped_storage().data_ptr() == here for other in others.values())
-
-
-def _restore(dense: torch.Tensor, shape: list[int], stride: list[int], offset: int) -> torch.Tensor:
-    want = [1 if step == 0 and n > 1 else n for n, step in zip(shape, stride, strict=True)]
-    if list(dense.shape) != want:
-        raise Malformed("a tensor that does not match its layout")
-    if offset == 0 and list(dense.stride()) == stride:
-        return dense
-    last = sum((n - 1) * step for n, step in zip(shape, stride, strict=True)) if 0 not in shape else -1
-    memory = torch.empty(offset + last + 1, dtype=dense.dtype)
-    tensor = memory.as_strided(shape, stride, offset)
-    _without_broadcast(tensor).copy_(dense)
-    return tensor

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from drills.instruments.notes import CallOptions, Notes
-from drills.sandbox import learner, wire
+from drills.sandbox import layout, learner, wire
 
 
 def serve(sock: Any, config: dict[str, Any]) -> None:
@@ -112,6 +112,8 @@ class Graded:
             tree = self._call(self._function(head["exercise"]), args, head, notes)
         except GradedCodeRaised as raised:
             answer["raised"] = learner.describe(raised.error, self.file)
+        except wire.Oversized as error:
+            answer["oversized"] = str(error)
         except BaseException as error:
             answer["broken"] = f"{type(error).__name__}: {error}"
         notes.seconds = time.perf_counter() - begun
@@ -136,6 +138,7 @@ class Graded:
                 returned = function(*placed.args)
             except BaseException as error:
                 raised = error
+        layout.check_tree(returned, wire.REPLY)
         seen = recording.notes(returned)
         notes.launches, notes.findings = seen.launches, [*seen.findings, *placed.findings(inplace)]
         if raised is not None:

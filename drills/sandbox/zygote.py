@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import io
 import json
 import os
 import select
@@ -23,21 +22,21 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from drills.sandbox import limits
+from drills.sandbox import birth, limits
 from drills.sandbox.isolation import Isolation
 
 KINDS = {
     "worker": "drills.sandbox.worker",
     "gate": "drills.instruments.gate_worker",
     "probe": "drills.sandbox.probe",
+    "zygote": "drills.sandbox.zygote",
 }
 """What can be forked: the module whose `serve(sock, config)` the child runs. descriptors: a socket, then output."""
 
+PRELOADED = ("triton", "triton.language", "drills.sandbox.worker", "drills.instruments.interpreter")
 PACKET = 64 << 10
 WATCH_SECONDS = 0.05
 SWEEP_SECONDS = 5.0
-KEPT_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "USER", "LOGNAME")
-KEPT_PREFIXES = ("LC_", "PYTHON", "TRITON_", "CUDA_", "NVIDIA_", "TORCH_", "PYTORCH_", "OMP_", "MKL_", "OPENBLAS_")
 
 
 @dataclass
@@ -97,13 +96,31 @@ class Zygote:
         return True
 
     def fork(self, request: dict[str, Any], descriptors: list[int]) -> None:
-        parent = os.getpid()
-        pid = os.fork()
+        parent, caps = os.getpid(), limits.Caps(**request["caps"])
+        try:
+            pid = os.fork()
+        except OSError:
+            self.report(Child(request["id"], caps, "no process to be had"), status=70 << 8)
+            pid = -1
         if pid == 0:
-            _become(parent, self, request, descriptors)
+            birth.live(parent, caps, descriptors, lambda sock: self.become(sock, request["kind"], request["config"]))
         for descriptor in descriptors:
             os.close(descriptor)
-        self.running[pid] = Child(request["id"], limits.Caps(**request["caps"]))
+        if pid > 0:
+            self.running[pid] = Child(request["id"], caps)
+
+    def report(self, child: Child, status: int) -> None:
+        """Tell the parent how a child ended."""
+        with contextlib.suppress(OSError):
+            self.control.send(json.dumps({"id": child.id, "status": status, "reason": child.reason}).encode())
+
+    def become(self, sock: socket.socket, kind: str, config: dict[str, Any]) -> None:
+        """In a forked process: let go of what is the zygote's own, confine the process, and let it serve."""
+        self.control.close()
+        os.close(self.wake)
+        os.close(self.woken)
+        self.isolation.confine(kind, config)
+        importlib.import_module(KINDS[kind]).serve(sock, config)
 
     def reap(self) -> None:
         """Take in every child that has ended; report those that were asked for once their families are gone too."""
@@ -122,8 +139,7 @@ class Zygote:
         if ended:
             self.sweep()
         for child, status in ended:
-            with contextlib.suppress(OSError):
-                self.control.send(json.dumps({"id": child.id, "status": status, "reason": child.reason}).encode())
+            self.report(child, status)
 
     def sweep(self) -> None:
         """Kill every child that nobody asked for, and its family: what an ended worker left behind."""
@@ -159,63 +175,34 @@ def _kill(pid: int) -> None:
             kill(pid, signal.SIGKILL)
 
 
-def _become(parent: int, zygote: Zygote, request: dict[str, Any], descriptors: list[int]) -> None:
-    """In the forked child: give up what is the zygote's, take on the limits, and serve. Never returns."""
-    status = 70
+def start(control: socket.socket, isolation: Isolation) -> None:
+    """In a process of its own: become the zygote. Never returns.
+
+    It is not killed with its parent: it sees the parent's end of `control` close, and has orphans to bury first.
+    """
     try:
         os.setsid()
-        limits.die_with_parent(parent)
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        zygote.control.close()
-        os.close(zygote.wake)
-        os.close(zygote.woken)
-        if len(descriptors) > 1:
-            os.dup2(descriptors[1], 1)
-            os.dup2(descriptors[1], 2)
-            os.close(descriptors[1])
-        sock = socket.socket(fileno=descriptors[0])
-        limits.apply(limits.Caps(**request["caps"]))
-        zygote.isolation.confine(request["kind"], request["config"])
-        importlib.import_module(KINDS[request["kind"]]).serve(sock, request["config"])
-        status = 0
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-    finally:
-        with contextlib.suppress(BaseException):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        os._exit(status)
-
-
-def start(control: socket.socket, isolation: Isolation, parent: int) -> None:
-    """In a process of its own: become the zygote. Never returns."""
-    try:
-        os.setsid()
-        limits.die_with_parent(parent)
-        limits.adopt_orphans()
-        _forget(control.fileno())
-        gc.freeze()
-        Zygote(control, isolation).run()
+        birth.forget(control.fileno())
+        _serve(control, isolation)
     finally:
         os._exit(0)
 
 
-def _forget(control: int) -> None:
-    """Drop what the parent had open and in its environment: descriptors, handlers, standard streams, variables."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
-        signal.signal(number, signal.SIG_IGN if number in (signal.SIGINT, signal.SIGPIPE) else signal.SIG_DFL)
-    null = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(null, stream)
-    for entry in os.listdir("/proc/self/fd"):
-        if int(entry) > 2 and int(entry) != control:
-            with contextlib.suppress(OSError):
-                os.close(int(entry))
-    sys.stdin, sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(n, "rw"[n > 0], closefd=False)) for n in range(3))
-    for name in list(os.environ):
-        if name not in KEPT_VARIABLES and not name.startswith(KEPT_PREFIXES):
-            del os.environ[name]
+def serve(sock: socket.socket, config: dict[str, Any]) -> None:
+    """In a process that a zygote forked: be one too, with Triton loaded for workers on config["device"]."""
+    if config["device"] == "cpu":
+        os.environ["TRITON_INTERPRET"] = "1"
+    for module in PRELOADED:
+        # What does not load here does not load in the worker either, and it is the worker that says why.
+        with contextlib.suppress(Exception):
+            importlib.import_module(module)
+    _serve(sock, Isolation.named(config["isolation"]))
+
+
+def _serve(control: socket.socket, isolation: Isolation) -> None:
+    limits.adopt_orphans()
+    gc.freeze()
+    Zygote(control, isolation).run()
 
 
 def main() -> None:
@@ -223,7 +210,7 @@ def main() -> None:
     import torch  # noqa: F401
 
     isolation = Isolation.named(sys.argv[2])
-    start(socket.socket(fileno=int(sys.argv[1])), isolation, os.getppid())
+    start(socket.socket(fileno=int(sys.argv[1])), isolation)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,122 @@
+"""Shapes, strides and sizes of tensors that travel: which can, how large they are, and how one is laid out again.
+
+Knows nothing of messages. Believes no number that it is given.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+MAX_DEPTH = 16
+MAX_DIMS = 16
+DTYPES = {
+    torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.bool,
+    torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
+}  # fmt: skip
+
+
+class Malformed(Exception):
+    """What came over the wire is no message."""
+
+
+class Oversized(Malformed):
+    """A message, or a tensor in it, is larger than its limit."""
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Stands for a value that does not travel, a numpy array or a string say: only its type's name does."""
+
+    type: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one side accepts.
+
+    json: bytes of the JSON part. blob: bytes of the safetensors part.
+    expanded: bytes of all tensors together with broadcast (stride 0) dimensions written out.
+    span: bytes between the first and the last element of one tensor; address space, not memory.
+    tensors: how many tensors.
+    """
+
+    json: int
+    blob: int
+    expanded: int
+    span: int
+    tensors: int = 256
+
+
+def check_tree(value: Any, limits: Limits, before: int = 0, depth: int = 0) -> int:
+    """`before` plus the bytes of all tensors in lists, tuples and dicts; raises `Oversized` where sending them would.
+
+    Cheap, and safe on a tensor that claims to be huge: looks at no element.
+    """
+    if depth > MAX_DEPTH:
+        raise Oversized(f"lists nested more than {MAX_DEPTH} deep")
+    if isinstance(value, torch.Tensor) and can_travel(value):
+        shape, stride = list(value.shape), list(value.stride())
+        return check_layout(shape, stride, value.storage_offset(), value.element_size(), before, limits)
+    if type(value) in (list, tuple, dict):
+        for item in value.values() if type(value) is dict else value:
+            before = check_tree(item, limits, before, depth + 1)
+    return before
+
+
+def type_name(value: Any) -> str:
+    """A type as a learner would write it: "numpy.ndarray", "str"."""
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.split('.')[0]}.{kind.__name__}"
+
+
+def can_travel(tensor: torch.Tensor) -> bool:
+    """Whether this tensor is plain memory of a dtype that safetensors knows."""
+    return tensor.layout is torch.strided and tensor.dtype in DTYPES and tensor.device.type != "meta"
+
+
+def check_layout(shape: list, stride: list, offset: int, itemsize: int, before: int, limits: Limits) -> int:
+    """`before` plus the tensor's bytes with broadcast dimensions written out; raises `Malformed`."""
+    if len(shape) != len(stride) or len(shape) > MAX_DIMS or not all(map(is_whole, [*shape, *stride, offset])):
+        raise Malformed("a tensor of no possible layout")
+    expanded = before + math.prod(shape) * itemsize
+    last = offset + sum((n - 1) * step for n, step in zip(shape, stride, strict=True)) if 0 not in shape else offset
+    if expanded > limits.expanded or (last + 1) * itemsize > limits.span:
+        raise Oversized(f"a tensor of shape {shape}")
+    return expanded
+
+
+def is_whole(value: Any) -> bool:
+    """Whether this is an int that a size can be."""
+    return type(value) is int and 0 <= value < 2**62
+
+
+def without_broadcast(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with every broadcast dimension cut to one element."""
+    for dim, step in enumerate(tensor.stride()):
+        if step == 0 and tensor.shape[dim] > 1:
+            tensor = tensor.narrow(dim, 0, 1)
+    return tensor
+
+
+def shares(tensor: torch.Tensor, others: dict[str, torch.Tensor]) -> bool:
+    """Whether this tensor lies in the storage of one of the others."""
+    here = tensor.untyped_storage().data_ptr()
+    return any(other.untyped_storage().data_ptr() == here for other in others.values())
+
+
+def restore(dense: torch.Tensor, shape: list[int], stride: list[int], offset: int) -> torch.Tensor:
+    """A tensor of this layout with the elements of `dense`; `Malformed` if they do not fit it."""
+    want = [1 if step == 0 and n > 1 else n for n, step in zip(shape, stride, strict=True)]
+    if list(dense.shape) != want:
+        raise Malformed("a tensor that does not match its layout")
+    if offset == 0 and list(dense.stride()) == stride:
+        return dense
+    last = sum((n - 1) * step for n, step in zip(shape, stride, strict=True)) if 0 not in shape else -1
+    memory = torch.empty(offset + last + 1, dtype=dense.dtype)
+    tensor = memory.as_strided(shape, stride, offset)
+    without_broadcast(tensor).copy_(dense)
+    return tensor
