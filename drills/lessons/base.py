@@ -84,11 +84,15 @@ class Mistake:
 
 @dataclass(frozen=True)
 class BenchCase:
-    """One benchmark shape: `label` for the table, `make(device, dtype, generator)` → arguments."""
+    """One benchmark shape: `label` for the table, `make(device, dtype, generator)` → arguments.
+
+    sample: (arguments, results) → arguments and results of a few of the rows, where the float64 oracle is slow on all.
+    """
 
     exercise: str
     label: str
     make: Callable[..., Args]
+    sample: Callable[[Args, tuple], tuple[Args, tuple]] | None = None
 
 
 @dataclass(frozen=True)

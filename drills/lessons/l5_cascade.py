@@ -1,16 +1,17 @@
-"""Lesson 5, cascade attention: its exercises, their float64 oracle, bytes floor and bench shapes.
+"""Lesson 5, cascade attention: its exercises, their float64 oracle and bytes floor.
 
-The mistakes that are recognized stand in cascade_mistakes.py, the maths of page tables in paging.py.
+The mistakes that are recognized stand in cascade_mistakes.py, the maths of page tables in paging.py, the bench shapes
+in cascade_bench.py.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 
 import torch
 
-from drills.lessons.base import Args, BenchCase, Exercise, Lesson, Output
+from drills.lessons.base import Exercise, Lesson, Output
+from drills.lessons.cascade_bench import CASES
 from drills.lessons.cascade_mistakes import MISTAKES
 from drills.lessons.paging import (
     attend,
@@ -156,32 +157,4 @@ EXERCISES = (
 )
 
 
-def bench_cascade(device, dtype, rng, *, requests: int, prefix: int, own: int, kv_heads: int) -> Args:
-    """Decode of `requests` requests: 32 query heads of 128, pages of 16 slots in shuffled order."""
-    pages = requests * own // 16
-
-    def normal(*shape: int) -> torch.Tensor:
-        return torch.randn(*shape, generator=rng, device=device, dtype=dtype)
-
-    return (
-        normal(requests, 32, 128),
-        normal(prefix, kv_heads, 128),
-        normal(prefix, kv_heads, 128),
-        normal(pages, 2, 16, kv_heads, 128),
-        torch.arange(0, pages + 1, own // 16, dtype=torch.int32, device=device),
-        torch.randperm(pages, generator=rng, device=device).to(torch.int32),
-        torch.full((requests,), 16, dtype=torch.int32, device=device),
-    )
-
-
-def _bench() -> tuple[BenchCase, ...]:
-    cases = []
-    sizes = ((8, 32), (1, 16, 64, 256), (1024, 8192, 32768), (128, 1024))
-    for kv_heads, requests, prefix, own in itertools.product(*sizes):
-        shape = {"requests": requests, "prefix": prefix, "own": own, "kv_heads": kv_heads}
-        label = f"Hkv={kv_heads} B={requests} P={prefix} U={own}"
-        cases.append(BenchCase("cascade", label, functools.partial(bench_cascade, **shape)))
-    return tuple(cases)
-
-
-LESSON = Lesson("l5_cascade", "Cascade", EXERCISES, MISTAKES, _bench())
+LESSON = Lesson("l5_cascade", "Cascade", EXERCISES, MISTAKES, CASES)

@@ -1,0 +1,118 @@
+"""`grade.py bench`: how fast your kernels and the solutions are on this GPU, beside a copy and installed libraries.
+
+Starts one child process that runs the graded code, and only reads rows from it. Must never import torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from drills import catalog, source
+from drills.bench.plot import draw
+from drills.bench.rows import Machine, Row
+from drills.bench.table import heading, line, machine_line
+from drills.errors import PASSED, GraderFailed, NothingGraded, WrongUse
+from drills.files import write_atomically
+
+DTYPES = ("float16", "bfloat16", "float32")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="only these lessons or exercises")
+    parser.add_argument("--solutions", action="store_true", help="the solutions alone, without mine/")
+    parser.add_argument("--dtype", action="append", choices=DTYPES, help="float16 and bfloat16 unless given")
+    parser.add_argument("--match", default="", metavar="TEXT", help='only shapes whose label has this: "B=64 P=8192"')
+    parser.add_argument("--runs", type=int, default=40, metavar="N", help="timed runs of each function (40)")
+    parser.add_argument("--no-peers", action="store_true", help="leave other libraries out")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="all rows as JSON")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="a plot of share of the floor against bytes")
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Measures, prints a row as soon as it is there, writes the files that were asked for."""
+    if options.runs < 1:
+        raise WrongUse("--runs needs a number of at least 1")
+    selected = catalog.select(options.lessons)
+    rows, machine = [], None
+    for kind, tree in _answers(_request(selected, options)):
+        if kind == "machine":
+            machine = Machine(**tree)
+            console.print(Text(machine_line(machine)), soft_wrap=True)
+        else:
+            row = Row(**{key: value for key, value in tree.items() if key not in ("rate", "share")})
+            if not rows or rows[-1].exercise != row.exercise:
+                console.print(Text(heading(row), "bold"), soft_wrap=True)
+            rows.append(row)
+            console.print(Text(line(row, rows)), soft_wrap=True)
+    if not rows:
+        raise NothingGraded("no benchmark shape matches")
+    if options.json:
+        tree = {"machine": machine.to_json(), "rows": [row.to_json() for row in rows]}
+        write_atomically(options.json, json.dumps(tree, indent=1) + "\n")
+    if options.svg:
+        write_atomically(options.svg, draw(rows))
+    return PASSED
+
+
+def _request(selected: list[catalog.Selection], options: argparse.Namespace) -> dict:
+    """What the child is asked: lesson → who → file and exercises."""
+    lessons = {}
+    for selection in selected:
+        entry, names = selection.lesson, list(selection.exercises)
+        targets = {"solution": {"path": str(entry.solution), "exercises": names}}
+        fast = entry.solution.with_name(f"{entry.stem}_fast.py")
+        if fast.is_file():
+            targets["fast"] = {"path": str(fast), "exercises": names}
+        if not options.solutions and entry.mine.is_file():
+            found = source.inspect(entry.mine, entry.exercises, entry.stub)
+            written = [one.name for one in found.functions if one.state == "written" and one.name in names]
+            if written:
+                targets["mine"] = {"path": str(entry.mine), "exercises": written}
+        lessons[entry.stem] = targets
+    chosen = sorted({name for selection in selected for name in selection.exercises})
+    return {
+        "lessons": lessons,
+        "dtypes": options.dtype or ["float16", "bfloat16"],
+        "match": options.match,
+        "exercises": chosen,
+        "runs": options.runs,
+        "peers": not options.no_peers,
+    }
+
+
+def _answers(request: dict) -> Iterator[tuple[str, dict]]:
+    """("machine", tree) and ("row", tree) as the child sends them. NothingGraded where there is no GPU."""
+    reading, writing = os.pipe()
+    command = [sys.executable, "-m", "drills.bench.child"]
+    child = subprocess.Popen(
+        command, stdin=subprocess.PIPE, pass_fds=(writing,), cwd=catalog.ROOT, text=True, start_new_session=True
+    )
+    os.close(writing)
+    ended = False
+    try:
+        child.stdin.write(json.dumps({**request, "pipe": writing}))
+        child.stdin.close()
+        with open(reading, encoding="utf-8") as lines:
+            for text in lines:
+                tree = json.loads(text)
+                if "error" in tree:
+                    raise NothingGraded(f"bench: {tree['error']}")
+                ended = ended or "end" in tree
+                for kind in ("machine", "row"):
+                    if kind in tree:
+                        yield kind, tree[kind]
+    finally:
+        child.kill()
+        child.wait()
+    if not ended:
+        raise GraderFailed("the process that was measured ended early; its own output is above")

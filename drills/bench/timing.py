@@ -1,0 +1,93 @@
+"""Times functions on a CUDA device: events around each run, L2 flushed before it, graph replay for device time.
+
+Runs in the process that holds the graded code. Must never be imported where CUDA must not be initialized.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+FLUSH_BYTES = 256 << 20
+"""Several times any L2 there is: what a run finds in cache then is not its own input."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Microseconds of one function: median, 10th and 90th percentile over `runs` runs."""
+
+    median: float
+    low: float
+    high: float
+    runs: int
+
+
+class Clock:
+    """Times on one device. Holds the buffer that flushes L2; make one and use it for everything that is compared."""
+
+    def __init__(self, device: torch.device, runs: int = 40) -> None:
+        self.device = device
+        self.runs = runs
+        self._other = torch.zeros(FLUSH_BYTES // 4, dtype=torch.float32, device=device)
+        self._sum = torch.zeros((), dtype=torch.float32, device=device)
+
+    def flush(self) -> None:
+        """Replaces what L2 holds, by reading: written lines would have to be written back while the run is timed."""
+        torch.sum(self._other, dim=0, out=self._sum)
+
+    def eager(self, calls: Sequence[Callable[[], object]]) -> Times:
+        """Times of a call as a program makes it, host included. `calls`: one an input set, rotated."""
+        for call in calls:
+            call()
+        return self._measure(calls)
+
+    def graph(self, calls: Sequence[Callable[[], object]]) -> Times:
+        """Device times: each call is captured in a CUDA graph once, and its replays are timed."""
+        return self._measure([capture(call).replay for call in calls])
+
+    def _measure(self, calls: Sequence[Callable[[], object]]) -> Times:
+        torch.cuda.synchronize(self.device)
+        pairs = []
+        for run in range(self.runs + 3):
+            self.flush()
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            calls[run % len(calls)]()
+            end.record()
+            pairs.append((start, end))
+        torch.cuda.synchronize(self.device)
+        times = sorted(1000 * start.elapsed_time(end) for start, end in pairs[3:])
+        last = len(times) - 1
+        return Times(times[len(times) // 2], times[round(0.1 * last)], times[round(0.9 * last)], len(times))
+
+    def copy_rate(self, size: int = 2 << 30) -> float:
+        """Bytes per second that a device-to-device copy of `size` bytes moves, read and written both counted."""
+        source = torch.empty(size, dtype=torch.int8, device=self.device).random_(-128, 127)
+        target = torch.empty_like(source)
+        return 2 * size / (1e-6 * self.eager([lambda: target.copy_(source)]).median)
+
+    def matrix_rate(self, size: int = 8192) -> float:
+        """Operations per second of a bfloat16 matrix product of `size` through torch, on random values."""
+        a, b = (torch.randn(size, size, device=self.device, dtype=torch.bfloat16) for _ in range(2))
+        return 2 * size**3 / (1e-6 * self.eager([lambda: a @ b]).median)
+
+    def launch_floor(self) -> float:
+        """Microseconds of replaying a graph of one kernel with nothing to do: the least that is ever measured."""
+        one = torch.zeros(1, device=self.device)
+        return self.graph([lambda: one.add_(1)]).median
+
+
+def capture(call: Callable[[], object]) -> torch.cuda.CUDAGraph:
+    """A graph of one call, warmed up on a stream of its own first. The call's results live as long as the graph."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(2):
+            call()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    return graph
