@@ -37,7 +37,7 @@ def grade_of(run: Run) -> Grade:
         lesson = run.lessons.get(result.stem)
         if lesson is not None:
             fill(result, lesson, request.level)
-            grade.grader_error = grade.grader_error or unexpected(lesson)
+            grade.grader_error = grade.grader_error or ("" if request.level else untested(lesson))
     statuses = [lesson.worker.status for lesson in run.lessons.values() if lesson.worker.status]
     if statuses:
         grade.instruments = "on" if statuses[0].on else f"off: {statuses[0].note}"
@@ -58,52 +58,55 @@ def blank(request: Request, sources: dict[str, Source]) -> Grade:
     )
 
 
-def fill(result: LessonResult, lesson: LessonRun, level: str | None) -> None:
-    """The outcomes of one lesson's tests."""
+def fill(result: LessonResult, lesson: LessonRun, asked: str | None) -> None:
+    """The outcomes of one lesson's tests. asked: the one level that is graded, None for all."""
     if lesson.loaded is not None:
         result.problem = lesson.load_failure("value")
-    for exercise in result.exercises:
-        if exercise.name not in lesson.wanted:
-            continue
-        exercise.tests = _tests(lesson, exercise.name, level)
-        passed = bool(exercise.tests) and all(test.outcome == "passed" for test in exercise.tests)
-        exercise.state = "passed" if passed else "failed"
+    for exercise in [one for one in result.exercises if one.name in lesson.wanted]:
+        tests = _tests(lesson, exercise.name)
         exercise.traffic = lesson.traffic.get(exercise.name)
-        exercise.levels = {one: _level(lesson, exercise, one, level) for one in LEVELS}
-        for report in lesson.reports.get(exercise.name, []):
-            exercise.kernels.append(report.to_json())
+        exercise.kernels = [report.to_json() for report in lesson.reports.get(exercise.name, [])]
+        exercise.levels = {one: _level(lesson, exercise, tests, one, asked) for one in LEVELS}
+        if asked is None:
+            exercise.tests = tests
+            passed = bool(tests) and all(test.outcome == "passed" for test in tests)
+        else:
+            exercise.tests = [one for one in tests if asked in (one.level, one.failure and one.failure.level)]
+            passed = exercise.levels[asked].state == "passed"
+        exercise.state = "passed" if passed else "failed"
+        if asked and exercise.levels[asked].state in ("none", "off"):
+            result.exercises.remove(exercise)
 
 
-def unexpected(lesson: LessonRun) -> str:
-    """What must not be: an exercise that was to be graded and has no test at all."""
-    untested = [name for name in lesson.wanted if not any(one.exercise == name for one in lesson.tests.values())]
-    return f"{lesson.lesson.stem}: no test grades {', '.join(untested)}" if untested else ""
+def untested(lesson: LessonRun) -> str:
+    """What must not be: an exercise that was to be graded whole and has no test at all."""
+    names = [name for name in lesson.wanted if not any(one.exercise == name for one in lesson.tests.values())]
+    return f"{lesson.lesson.stem}: no test grades {', '.join(names)}" if names else ""
 
 
-def _tests(lesson: LessonRun, exercise: str, level: str | None) -> list[TestResult]:
-    """One result for every expected test, run or not; those of another level only if they failed at this one."""
-    found = []
-    for node, test in lesson.tests.items():
-        if test.exercise == exercise:
-            missing = TestResult(test.id, test.title, test.exercise, test.level, "not run")
-            found.append(lesson.results.get(node, missing))
-    return [one for one in found if level is None or level in (one.level, one.failure and one.failure.level)]
+def _tests(lesson: LessonRun, exercise: str) -> list[TestResult]:
+    """One result for every expected test, run or not."""
+    expected = {node: test for node, test in lesson.tests.items() if test.exercise == exercise}
+    missing = {node: TestResult(one.id, one.title, exercise, one.level, "not run") for node, one in expected.items()}
+    return [lesson.results.get(node, missing[node]) for node in expected]
 
 
-def _level(lesson: LessonRun, exercise: ExerciseResult, level: str, asked: str | None) -> LevelResult:
+def _level(
+    lesson: LessonRun, exercise: ExerciseResult, tests: list[TestResult], level: str, asked: str | None
+) -> LevelResult:
     if asked not in (None, level):
         return LevelResult("off", "not asked for")
-    tests = [test for test in exercise.tests if test.level == level]
-    if any(test.failure and test.failure.level == level for test in exercise.tests):
-        return LevelResult("failed", _note(lesson, exercise, level))
-    off = _off(lesson, level)
-    if off:
+    if any(test.outcome == "failed" and test.failure.level == level for test in tests):
+        return LevelResult("failed", _note(exercise, level))
+    if off := _off(lesson, level):
         return LevelResult("off", off)
-    everywhere = level == "memory" and lesson.instruments_on
-    if not tests and not everywhere:
+    # Every test that runs kernels under the recorder shows something of the memory level.
+    telling = ("value", "edge", "memory") if level == "memory" and lesson.instruments_on else (level,)
+    decided = [test for test in tests if test.level in telling]
+    if not decided:
         return LevelResult("none")
-    if all(test.outcome == "passed" for test in (exercise.tests if everywhere else tests)):
-        return LevelResult("passed", _note(lesson, exercise, level))
+    if all(test.outcome == "passed" for test in decided):
+        return LevelResult("passed", _note(exercise, level))
     return LevelResult("blocked")
 
 
@@ -115,7 +118,7 @@ def _off(lesson: LessonRun, level: str) -> str:
     return ""
 
 
-def _note(lesson: LessonRun, exercise: ExerciseResult, level: str) -> str:
+def _note(exercise: ExerciseResult, level: str) -> str:
     if level == "traffic" and exercise.traffic is not None:
         return f"{exercise.traffic:.2f}x"
     return "compiles" if level == "compile" else ""

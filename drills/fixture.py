@@ -56,14 +56,17 @@ class Drill:
             self._run.count_death(self._test.exercise, reply.death)
             words = f"{reply.death.words} ({reply.death.signal})" if reply.death.signal else reply.death.words
             raise GradedFailure(judge.death(reply.death.kind, words, level, called))
-        if reply.notes.findings:
-            raise GradedFailure(judge.finding(reply.notes.findings[0], level, called))
+        memory_first = sorted(reply.notes.findings, key=lambda one: judge.level_of(one.kind, level) != "memory")
+        if memory_first and (reply.raised or judge.level_of(memory_first[0].kind, level) == "memory"):
+            raise GradedFailure(judge.finding(memory_first[0], level, called))
         if reply.raised:
             one = reply.raised
             raise GradedFailure(judge.raised(one.type, one.message, level, called, one.line, one.source))
         failure, results = results_of(exercise, args, reply, level)
         if failure is not None:
             raise GradedFailure(failure)
+        if memory_first:
+            raise GradedFailure(judge.finding(memory_first[0], level, called))
         return Answer(results, self._run, self._test, exercise, call, reply)
 
 

@@ -37,8 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the marker, and the grading itself unless a session has brought its own."""
-    config.addinivalue_line("markers", f"{GRADED}(exercise, level): a graded test")
+    """Registers the grading, unless a session has brought its own."""
     if not any(isinstance(plugin, Grading) for plugin in config.pluginmanager.get_plugins()):
         config.pluginmanager.register(ByHand(config), "drills-grading")
 
@@ -48,6 +47,11 @@ class Grading:
 
     def __init__(self, run: Run | None) -> None:
         self.run = run
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Registers the marker."""
+        config.addinivalue_line("markers", f"{GRADED}(exercise, level): a graded test")
 
     def lesson_of(self, path: Path) -> LessonRun | None:
         """The lesson whose tests this file holds."""
@@ -106,6 +110,17 @@ class Grading:
         failure = lesson.load_failure(test.level)
         if failure is not None:
             raise GradedFailure(failure)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A graded file that cannot be collected is the grader's fault."""
+        if report.failed and self.run and GRADED_FILE.search(report.nodeid):
+            lines = str(report.longrepr).strip().splitlines()
+            self.run.error = self.run.error or f"{report.nodeid} could not be collected: {lines[-1] if lines else ''}"
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo) -> None:
+        """Ctrl-C: nothing of this run counts."""
+        if self.run is not None:
+            self.run.interrupted = excinfo.type is KeyboardInterrupt
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
@@ -183,6 +198,8 @@ def result_of(test: GradedTest, report: pytest.TestReport, error: BaseException 
         result.outcome, result.failure = "failed", Failure("assertion", test.level, got=str(error).split("\n")[0])
     elif error is None and (report.when != "call" or hasattr(report, "wasxfail")):
         return None
+    elif isinstance(error, pytest.skip.Exception):
+        result.failure = Failure("not_run", test.level, got=str(error))
     elif error is None and report.passed:
         result.outcome = "passed"
     return result

@@ -45,6 +45,7 @@ class Run:
     gate: Any = None
     gate_off: str = ""
     error: str = ""
+    interrupted: bool = False
     done: int = 0
     begun: float = field(default_factory=time.monotonic)
     own_nursery: bool = False

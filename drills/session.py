@@ -82,7 +82,7 @@ def run_tests(run: Run) -> None:
         arguments += ["-p", f"no:{unused}"]
     with own_environment():
         code = pytest.main(arguments, plugins=[Grading(run)])
-    if code == pytest.ExitCode.INTERRUPTED and not run.error:
+    if run.interrupted:
         raise KeyboardInterrupt
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
         run.error = run.error or f"the graded tests could not be run (pytest: {pytest.ExitCode(code).name.lower()})"

@@ -29,7 +29,7 @@ def _value(hint: Any, tree: Any, text: Callable[[str], str], depth: int) -> Any:
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return None if tree is None else _value(next(p for p in parts if p is not type(None)), tree, text, depth)
-    if origin in (list, tuple) and isinstance(tree, list):
+    if origin in (list, tuple) and isinstance(tree, (list, tuple)):
         return origin(_value(parts[0], item, text, depth + 1) for item in tree)
     if origin is dict and isinstance(tree, dict):
         return {text(name): _value(parts[1], item, text, depth + 1) for name, item in tree.items()}

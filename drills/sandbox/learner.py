@@ -10,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from drills.instruments.notes import Finding
+
 MESSAGE_LIMIT = 2000
 
 
@@ -35,6 +37,12 @@ def describe(error: BaseException, file: Path) -> dict[str, Any]:
     root = chain[-1]
     source = linecache.getline(str(file), line).strip() if line else ""
     return {"type": type(root).__name__, "message": _message(root), "line": line, "source": source}
+
+
+def finding(error: BaseException) -> Finding | None:
+    """What an instrument had found when it stopped the call with this exception; None if none did."""
+    found = (getattr(one, "finding", None) for one in _chain(error))
+    return next((one for one in found if isinstance(one, Finding)), None)
 
 
 def _chain(error: BaseException) -> list[BaseException]:

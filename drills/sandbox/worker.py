@@ -112,6 +112,9 @@ class Graded:
             tree = self._call(self._function(head["exercise"]), args, head, notes)
         except GradedCodeRaised as raised:
             answer["raised"] = learner.describe(raised.error, self.file)
+            fault = learner.finding(raised.error)
+            if fault is not None and fault not in notes.findings:
+                notes.findings.append(fault)
         except wire.Oversized as error:
             answer["oversized"] = str(error)
         except BaseException as error:
