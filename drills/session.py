@@ -28,7 +28,20 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 AUTOLOAD = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
-UNUSED_PLUGINS = ("cacheprovider", "junitxml", "pastebin", "doctest", "logging", "faulthandler", "stepwise", "unittest")
+UNUSED_PLUGINS = (
+    "cacheprovider",
+    "debugging",
+    "doctest",
+    "faulthandler",
+    "junitxml",
+    "logging",
+    "pastebin",
+    "stepwise",
+    "threadexception",
+    "unittest",
+    "unraisableexception",
+)
+"""Parts of pytest that grading does not need, and that cost time (two full collections of garbage) or print."""
 
 
 def prepare() -> None:
