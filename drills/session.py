@@ -86,7 +86,7 @@ def run_tests(run: Run) -> None:
     """pytest on the graded tests, in this process: quiet, and deaf to the user's own settings and plugins."""
     import pytest
 
-    from drills.pytest_plugin import Grading
+    from drills.graded_tests import Grading
 
     files = [str(one.lesson.tests) for one in run.wanted]
     root = run.wanted[0].lesson.root
