@@ -6,7 +6,6 @@ xfail or a deselection never does.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,9 +17,9 @@ from drills.judge.failures import GradedFailure
 from drills.lesson_run import GradedTest, LessonRun
 from drills.report.model import LEVELS, Failure, TestResult
 from drills.run import Run
+from drills.session import GRADED_FILE
 
 GRADED = "graded"
-GRADED_FILE = re.compile(r"test_(l\d+_\w+)\.py$")
 RUNS_EVERYTHING = ("memory", "compile")
 """Levels that any test can fail: to grade one of them alone, all tests are run."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from drills.sandbox.nursery import Nursery
 
 __all__ = ["Progress", "Request", "grade", "inspect", "prepare"]
+
+GRADED_FILE = re.compile(r"test_(l\d+_\w+)\.py$")
+"""The name of a file of graded tests; the group is the lesson's stem."""
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """One thread each: graded cases are small, and a process with threads cannot be forked safely."""
