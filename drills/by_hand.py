@@ -25,14 +25,15 @@ class ByHand:
         self.config = config
         self.run: Run | None = None
 
-    def pytest_pycollect_makemodule(self, module_path: Path) -> None:
+    def pytest_collectstart(self, collector: pytest.Collector) -> None:
         """Start the processes before the first graded test file is imported."""
-        if self.run is None and session.GRADED_FILE.match(module_path.name):
+        graded = isinstance(collector, pytest.Module) and session.GRADED_FILE.match(collector.path.name)
+        if graded and self.run is None:
             session.prepare()
             from drills.graded_tests import Grading
 
             try:
-                self.run = start(self.config, module_path.parent.parent)
+                self.run = start(self.config, collector.path.parent.parent)
             except DrillError as error:
                 pytest.exit(str(error), returncode=error.code)
             self.config.pluginmanager.register(Grading(self.run))
