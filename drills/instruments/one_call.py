@@ -16,7 +16,6 @@ import torch
 from drills.instruments import interpreter
 from drills.instruments.ledger import Region
 from drills.instruments.notes import CallOptions, Finding, Launch, Notes
-from drills.instruments.outside import KernelFault
 from drills.instruments.provenance import Provenance, address, extent
 from drills.instruments.purity import Watched
 from drills.instruments.results import ALLOWED, checked, named, view
@@ -52,8 +51,6 @@ class Recording:
         self.torch.__exit__(kind, error, trace)
         if self.machine is not None:
             self.machine.recorder = None
-        if isinstance(error, KernelFault):
-            self.findings.append(error.finding)
 
     def begin(self, launch: Launch, tensors: list, numbers: dict[str, int], line: Callable) -> Watch:
         """A launch starts. tensors: (parameter, tensor) of every pointer."""

@@ -50,14 +50,14 @@ def outside(
     program: str,
     line: int | None,
     source: str,
-) -> OutOfBounds:
-    """The exception for `fault`. others: the launch's other tensors. numbers: integer parameters by name."""
+) -> Finding:
+    """What to say of `fault`. others: the launch's other tensors. numbers: integer parameters by name."""
     view = fault.region.view
     got = f"{fault.verb} of {view.words(fault.region.shown)} {_where(fault)}, in program {program}"
     other = next((one for one in others if one.view.low <= fault.address < one.view.high), None)
     if other is not None:
         got += f"; that address is in {other.view.words(other.shown)}"
-    return OutOfBounds(Finding("out_of_bounds", got, likely=_likely(fault, numbers), line=line, source=source))
+    return Finding("out_of_bounds", got, likely=_likely(fault, numbers), line=line, source=source)
 
 
 def _where(fault: Faulty) -> str:

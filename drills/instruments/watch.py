@@ -26,7 +26,7 @@ class Watch:
     regions: by pointer parameter. hidden: tensors that were not passed but of which a passed one is a view; an access
     through that view may reach into them. grid: programs along each axis. numbers: what integer parameters hold, for
     the messages. line: a function that tells the learner's line that runs now, and its file. program: the number of
-    the one that runs. file: where the kernel stands.
+    the one that runs. file: where the kernel stands. fault: an access that was refused.
     """
 
     regions: dict[str, Region]
@@ -37,6 +37,7 @@ class Watch:
     program: int = 0
     meetings: Meetings = field(default_factory=Meetings)
     file: str = ""
+    fault: Finding | None = None
     clashes: dict[str, tuple[Region, int, int, int | None]] = field(default_factory=dict)
 
     def load(self, addresses: np.ndarray, mask: np.ndarray | None, itemsize: int, origin: str | None) -> None:
@@ -91,7 +92,10 @@ class Watch:
         found += [clashed(region, element, self.place(at), line) for region, element, at, line in self.clashes.values()]
         for finding in found:
             finding.source = self._text(finding.line)
-        return found
+        return [self.fault, *found] if self.fault else found
+
+    def _text(self, line: int | None) -> str:
+        return linecache.getline(self.file, line or 0).strip()
 
     def place(self, program: int) -> str:
         """The program as (x, y, z)."""
@@ -123,7 +127,8 @@ class Watch:
     def _lost(self, verb: str) -> OutOfBounds:
         line = self._here()
         got = f"{verb} with a pointer to no tensor, in program {self.place(self.program)}"
-        return OutOfBounds(Finding("out_of_bounds", got, line=line, source=self._text(line)))
+        self.fault = Finding("out_of_bounds", got, line=line, source=self._text(line))
+        return OutOfBounds(self.fault)
 
     def _region(self, origin: str | None, address: int) -> Region | None:
         """The region that a pointer belongs to: by where it came from, else the one that holds or is nearest to it."""
@@ -142,7 +147,7 @@ class Watch:
         region = self._region(origin, low)
         others = [other for other in self.regions.values() if other is not region]
         line = self._here()
-        return outside(
+        self.fault = outside(
             Faulty(verb, region, addresses, mask, itemsize, int(bad[0]), int(bad.size)),
             others,
             self.numbers,
@@ -150,6 +155,7 @@ class Watch:
             line,
             self._text(line),
         )
+        return OutOfBounds(self.fault)
 
     def _here(self) -> int | None:
         line, self.file = self.line()

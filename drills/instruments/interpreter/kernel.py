@@ -83,7 +83,8 @@ class Machine:
         if plainly not in self.bound:
             if plainly not in self.codes:
                 self.codes[plainly] = rewritten(plainly)
-            names = {**plainly.__globals__, **captured(plainly), "__builtins__": self.meaning.builtins}
+            names = self.language.names({**plainly.__globals__, **captured(plainly)})
+            names["__builtins__"] = self.meaning.builtins
             self.bound[plainly] = bound(plainly, self.codes[plainly], names)
         return self.bound[plainly]
 

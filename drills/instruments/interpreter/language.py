@@ -17,6 +17,11 @@ from drills.instruments.interpreter.meaning import Meaning, Semantic
 from drills.instruments.interpreter.reduction import Ambiguous, reduce, scan
 
 MISSING = object()
+OPERATORS = [
+    f"__{side}{name}__"
+    for side in ("", "r")
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "gt", "ge", "lt", "le")
+] + ["__eq__", "__ne__", "__mod__", "__and__", "__or__", "__xor__", "__rshift__", "__lshift__"]
 
 
 class Language:
@@ -24,18 +29,21 @@ class Language:
 
     def __init__(self, semantic: Semantic, meaning: Meaning) -> None:
         self.table: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.ours: dict[int, Any] = {}
         self.active = False
         self.scalar_truth = False
         self.semantic = semantic
         for module in (tl, tl.core):
             self._builtins(module)
             plain._patch_lang_core(module, self)
-            self.set_attr(module, "range", meaning.range)
-            self.set_attr(module, "reduce", self._reduce)
-            self.set_attr(module, "associative_scan", self._scan)
+            for name, value in (("range", meaning.range), ("reduce", self._reduce), ("associative_scan", self._scan)):
+                self.ours[id(getattr(module, name))] = value
+                self.set_attr(module, name, value)
         for owner in (tl.tensor, tl.math, tl.core.tensor_descriptor_base):
             self._builtins(owner)
         plain._patch_lang_tensor(tl.tensor, self)
+        for name in OPERATORS:
+            self.set_attr(tl.constexpr, name, yielding(getattr(tl.constexpr, name)))
         for name, value in (
             ("__bool__", lambda tensor: self.truth(tensor)),
             ("__repr__", lambda tensor: repr(wide(tensor.handle))),
@@ -48,6 +56,15 @@ class Language:
     def set_attr(self, owner: Any, name: str, value: Any) -> None:
         """Note a replacement; the interpreter's own patchers call this too."""
         self.table[id(owner), name] = (owner, name, value)
+
+    def names(self, seen: dict[str, Any]) -> dict[str, Any]:
+        """The names that a kernel sees: constants as plain numbers, builtins that were imported by name as ours."""
+        return {name: self._name(value) for name, value in seen.items()}
+
+    def _name(self, value: Any) -> Any:
+        if isinstance(value, tl.constexpr):
+            return tl.core._unwrap_if_constexpr(value)
+        return self.ours.get(id(value), value)
 
     def truth(self, tensor: Any) -> bool:
         """A tensor as a condition: one element as it is; a block as the interpreter takes it, as true."""
@@ -84,7 +101,8 @@ class Language:
         for name in dir(owner):
             member = getattr(owner, name)
             if tl.core.is_builtin(member):
-                self.set_attr(owner, name, self._spoken(member))
+                self.ours[id(member)] = self._spoken(member)
+                self.set_attr(owner, name, self.ours[id(member)])
 
     def _spoken(self, member: Any) -> Any:
         semantic = self.semantic
@@ -102,3 +120,12 @@ class Language:
 
     def _scan(self, input: Any, axis: Any, combine_fn: Any, reverse: Any = False, **_: Any) -> Any:
         return scan(self, input, axis, combine_fn, reverse)
+
+
+def yielding(method: Any) -> Any:
+    """An operator of tl.constexpr that leaves a tensor on its right to the tensor's own operator."""
+
+    def operator(self: Any, other: Any) -> Any:
+        return NotImplemented if isinstance(other, tl.tensor) else method(self, other)
+
+    return operator

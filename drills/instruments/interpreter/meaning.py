@@ -15,7 +15,7 @@ import triton.language as tl
 from triton.runtime import interpreter as plain
 
 from drills.instruments.interpreter.arithmetic import numpy_type
-from drills.instruments.interpreter.syntax import ASSIGN, BOTH, EITHER, NOT
+from drills.instruments.interpreter.syntax import ASSIGN, BOTH, EITHER, NOT, VALUE
 
 NUMBERS = (bool, int, float)
 
@@ -50,6 +50,7 @@ class Meaning:
             BOTH: functools.partial(self.chained, False, semantic.logical_and),
             EITHER: functools.partial(self.chained, True, semantic.logical_or),
             NOT: self.negated,
+            VALUE: lambda held: held if isinstance(held, NUMBERS) else held.value,
         }
 
     def assigned(self, value: Any) -> Any:

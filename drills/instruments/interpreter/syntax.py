@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Callable
 from types import CodeType, FunctionType
 
-ASSIGN, BOTH, EITHER, NOT = "__assigned__", "__both__", "__either__", "__negated__"
+ASSIGN, BOTH, EITHER, NOT, VALUE = "__assigned__", "__both__", "__either__", "__negated__", "__value__"
 """Names under which the rewritten code finds its helpers."""
 
 
@@ -74,6 +74,10 @@ class Rewriter(ast.NodeTransformer):
         constant = "constexpr" in ast.unparse(node.annotation)
         value = node.value if constant else _call(ASSIGN, node.value, node.value)
         return ast.copy_location(ast.Assign([node.target], value), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        return _call(VALUE, node.value, node) if node.attr == "value" and isinstance(node.ctx, ast.Load) else node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
