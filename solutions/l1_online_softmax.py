@@ -47,7 +47,8 @@ def softmax_stats_kernel(
         x = tl.load(x_ptr + row * stride_row + col.to(tl.int64) * stride_col, mask=col < N, other=float("-inf"))
         x = x.to(tl.float32)
         m_new = tl.maximum(m, tl.max(x, axis=0))
-        l = l * tl.exp(m - no_nan(m_new)) + tl.sum(tl.exp(x - no_nan(m_new)), axis=0)
+        shift = no_nan(m_new)
+        l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)
         m = m_new
     tl.store(m_ptr + row, m)
     tl.store(l_ptr + row, l)
@@ -92,14 +93,16 @@ def softmax_kernel(
         x = tl.load(x_ptr + row * stride_row + col.to(tl.int64) * stride_col, mask=col < N, other=float("-inf"))
         x = x.to(tl.float32)
         m_new = tl.maximum(m, tl.max(x, axis=0))
-        l = l * tl.exp(m - no_nan(m_new)) + tl.sum(tl.exp(x - no_nan(m_new)), axis=0)
+        shift = no_nan(m_new)
+        l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)
         m = m_new
 
+    shift = no_nan(m)
     scale = 1.0 / tl.where(l > 0.0, l, 1.0)
     for start in tl.range(0, N, BLOCK, num_stages=STAGES):  # second read: the result
         col = start + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + row * stride_row + col.to(tl.int64) * stride_col, mask=col < N, other=float("-inf"))
-        y = tl.exp(x.to(tl.float32) - no_nan(m)) * scale
+        y = tl.exp(x.to(tl.float32) - shift) * scale
         tl.store(y_ptr + row * N + col, y.to(y_ptr.dtype.element_ty), mask=col < N)
     # END SOLUTION
 
@@ -152,8 +155,9 @@ def attend_kernel(
             other=0.0,
         )  # [BLOCK, BLOCK_D]
         m_new = tl.maximum(m, tl.max(score, axis=0))
-        keep = tl.exp(m - no_nan(m_new))
-        w = tl.exp(score - no_nan(m_new))  # [BLOCK]
+        shift = no_nan(m_new)
+        keep = tl.exp(m - shift)
+        w = tl.exp(score - shift)  # [BLOCK]
         o = o * keep + tl.sum(w[:, None] * v.to(tl.float32), axis=0)
         l = l * keep + tl.sum(w, axis=0)
         m = m_new

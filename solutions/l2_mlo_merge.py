@@ -59,8 +59,9 @@ def partial_attention_kernel(
         score = tl.where(key < end, score, float("-inf"))  # a key past the end would score 0
 
         m_new = tl.maximum(m, tl.max(score, axis=0))
-        keep = tl.exp(m - no_nan(m_new))
-        w = tl.exp(score - no_nan(m_new))
+        shift = no_nan(m_new)
+        keep = tl.exp(m - shift)
+        w = tl.exp(score - shift)
         o = o * keep + tl.sum(w[:, None] * v.to(tl.float32), axis=0)
         l = l * keep + tl.sum(w, axis=0)
         m = m_new
@@ -122,13 +123,16 @@ def merge_pair_kernel(
 
     m_a = tl.load(m_a_ptr + head, mask=head_ok, other=float("-inf"))
     m_b = tl.load(m_b_ptr + head, mask=head_ok, other=float("-inf"))
-    m = tl.maximum(m_a, m_b)
-    # An empty part weighs 0 whatever its l and o hold: 0 * NaN is NaN, so neither may take part.
-    w_a = tl.where(m_a > float("-inf"), tl.exp(m_a - no_nan(m)) * tl.load(l_a_ptr + head, mask=head_ok, other=0.0), 0.0)
-    w_b = tl.where(m_b > float("-inf"), tl.exp(m_b - no_nan(m)) * tl.load(l_b_ptr + head, mask=head_ok, other=0.0), 0.0)
+    l_a = tl.load(l_a_ptr + head, mask=head_ok, other=0.0)
+    l_b = tl.load(l_b_ptr + head, mask=head_ok, other=0.0)
     o_a = tl.load(o_a_ptr + offset, mask=ok, other=0.0).to(tl.float32)
     o_b = tl.load(o_b_ptr + offset, mask=ok, other=0.0).to(tl.float32)
-    o_a = tl.where((w_a > 0.0)[:, None], o_a, 0.0)
+
+    m = tl.maximum(m_a, m_b)
+    shift = no_nan(m)
+    w_a = tl.exp(m_a - shift) * l_a  # an empty part: 0 * 0
+    w_b = tl.exp(m_b - shift) * l_b
+    o_a = tl.where((w_a > 0.0)[:, None], o_a, 0.0)  # 0 * NaN is NaN: the payload of an empty part is dropped
     o_b = tl.where((w_b > 0.0)[:, None], o_b, 0.0)
 
     l = w_a + w_b
@@ -191,9 +195,10 @@ def merge_mlo_kernel(
         )  # [BLOCK_N, BLOCK_D]
 
         m_new = tl.maximum(m, tl.max(m_n, axis=0))
-        keep = tl.exp(m - no_nan(m_new))
-        w = tl.where(m_n > float("-inf"), tl.exp(m_n - no_nan(m_new)) * l_n, 0.0)
-        o_n = tl.where((w > 0.0)[:, None], o_n.to(tl.float32), 0.0)  # 0 * NaN is NaN
+        shift = no_nan(m_new)
+        keep = tl.exp(m - shift)
+        w = tl.exp(m_n - shift) * l_n
+        o_n = tl.where((w > 0.0)[:, None], o_n.to(tl.float32), 0.0)  # 0 * NaN is NaN: drop an empty part's payload
         o = o * keep + tl.sum(w[:, None] * o_n, axis=0)
         total = total * keep + tl.sum(w, axis=0)
         m = m_new

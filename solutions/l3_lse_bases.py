@@ -44,7 +44,8 @@ def lse_kernel(
         x = tl.load(x_ptr + row * stride_row + col.to(tl.int64) * stride_col, mask=col < N, other=float("-inf"))
         x = x.to(tl.float32)
         m_new = tl.maximum(m, tl.max(x, axis=0))
-        l = l * tl.exp(m - no_nan(m_new)) + tl.sum(tl.exp(x - no_nan(m_new)), axis=0)
+        shift = no_nan(m_new)
+        l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)
         m = m_new
     tl.store(lse_ptr + row, m + tl.log(tl.where(l > 0.0, l, 1.0)))  # an empty row: -inf + ln(1)
     # END SOLUTION
@@ -83,7 +84,8 @@ def lse2_kernel(
         x = tl.load(x_ptr + row * stride_row + col.to(tl.int64) * stride_col, mask=col < N, other=float("-inf"))
         x = x.to(tl.float32) * LOG2E  # from here on everything, m included, is in base 2
         m_new = tl.maximum(m, tl.max(x, axis=0))
-        l = l * tl.exp2(m - no_nan(m_new)) + tl.sum(tl.exp2(x - no_nan(m_new)), axis=0)
+        shift = no_nan(m_new)
+        l = l * tl.exp2(m - shift) + tl.sum(tl.exp2(x - shift), axis=0)
         m = m_new
     tl.store(s_ptr + row, m + tl.log2(tl.where(l > 0.0, l, 1.0)))  # an empty row: -inf + log2(1)
     # END SOLUTION
@@ -130,8 +132,9 @@ def merge_natural_kernel(
     m = tl.maximum(lse_a, lse_b)
     # exp(lse - m) over the sum of the two. exp(lse - merged) is the same in exact arithmetic, but at lse = 50,000
     # float32 steps by 1/256, so that merged is off by up to 1/512 and the weights by 0.2 %.
-    w_a = tl.exp(lse_a - no_nan(m))
-    w_b = tl.exp(lse_b - no_nan(m))
+    shift = no_nan(m)
+    w_a = tl.exp(lse_a - shift)
+    w_b = tl.exp(lse_b - shift)
     total = tl.where(m == float("-inf"), 1.0, w_a + w_b)
     o_a = tl.load(o_a_ptr + offset, mask=ok, other=0.0).to(tl.float32)
     o_b = tl.load(o_b_ptr + offset, mask=ok, other=0.0).to(tl.float32)
@@ -247,8 +250,9 @@ def partial_states_kernel(
         score = tl.where(key < end, score, float("-inf"))  # a key past the end would score 0
 
         m_new = tl.maximum(m, tl.max(score, axis=0))
-        keep = tl.exp2(m - no_nan(m_new))
-        w = tl.exp2(score - no_nan(m_new))
+        shift = no_nan(m_new)
+        keep = tl.exp2(m - shift)
+        w = tl.exp2(score - shift)
         acc = acc * keep + tl.sum(w[:, None] * v.to(tl.float32), axis=0)
         l = l * keep + tl.sum(w, axis=0)
         m = m_new

@@ -36,7 +36,7 @@ def _floor_partial(q, k, v, num_splits, scale=None) -> int:
 
 
 def _must_read_partial(q, k, v, num_splits, scale=None) -> int:
-    """k, and the rows of v whose weight is not 0 in their part."""
+    """k, and the rows of v whose weight is felt in their part."""
     x = scores(q, k, scale)
     relative = [x[..., part] - finite_shift(largest(x[..., part]))[..., None] for part in spans(len(k), num_splits)]
     return nbytes(k) + used_bytes(torch.cat(relative, -1), v)

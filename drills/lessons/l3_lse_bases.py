@@ -50,7 +50,7 @@ def _floor_states(q, k, v, num_splits, scale=None) -> int:
 
 
 def _must_read_states(q, k, v, num_splits, scale=None) -> int:
-    """k, and the rows of v whose weight is not 0 in a part of some query."""
+    """k, and the rows of v whose weight is felt in a part of some query."""
     if not len(q):
         return 0
     x = scores(q, k, scale)

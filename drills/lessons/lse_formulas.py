@@ -1,6 +1,7 @@
-"""What l3's misconceptions about LSEs and their merge yield. A formula takes the arguments of its exercise and answers in float64 tensors.
+"""What l3's misconceptions about LSEs and their merge yield, in float64 tensors.
 
-None stands for a result that the misconception says nothing about. Never used by graded code.
+A formula takes the arguments of its exercise. None stands for a result that the misconception says nothing about.
+Never used by graded code.
 """
 
 from __future__ import annotations

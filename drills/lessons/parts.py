@@ -10,8 +10,8 @@ from torch import Tensor
 
 from drills.lessons.oracle import softmax, softmax_stats
 
-UNDERFLOW = -103.9
-"""exp of less than this is 0 in float32: such a part weighs nothing, and its values need not be read."""
+FELT = -13.9
+"""A part with a weight below exp of this, 2^-20, does not show in the result: its values need not be read."""
 
 
 def default_scale(q: Tensor, scale: float | None) -> float:
@@ -56,5 +56,5 @@ def nbytes(*tensors: Tensor) -> int:
 
 
 def used_bytes(weight_exponents: Tensor, v: Tensor) -> int:
-    """Bytes of the rows v[..., D] whose weight exp(exponent[...]) is not 0 in float32."""
-    return int((weight_exponents > UNDERFLOW).sum()) * v.shape[-1] * v.element_size()
+    """Bytes of the rows v[..., D] whose weight exp(exponent[...]) is felt."""
+    return int((weight_exponents > FELT).sum()) * v.shape[-1] * v.element_size()

@@ -1,0 +1,367 @@
+"""Graded tests of lesson 1: the running max and sum, softmax, and the output carried along."""
+
+import math
+
+import pytest
+import torch
+
+DTYPES = [torch.float16, torch.bfloat16, torch.float32]
+BLOCKS = [1, 8, 1024]
+STORY = torch.tensor([[1.0, 2.0, 3.0, 0.0]])
+
+
+def short(value):
+    """A dtype's name for a test id; None: pytest's own."""
+    return str(value).removeprefix("torch.") if isinstance(value, torch.dtype) else None
+
+
+def rows(rng, M=3, N=50, dtype=torch.float32):
+    """Ordinary scores [M, N]."""
+    return (torch.randn(M, N, generator=rng) * 2).to(dtype)
+
+
+def scores_and_values(rng, M=3, N=50, D=5, dtype=torch.float32):
+    """scores[M, N], v[N, D]."""
+    return rows(rng, M, N, dtype), torch.randn(N, D, generator=rng).to(dtype)
+
+
+def some_masked(x):
+    """The scores with some of them -inf: single ones, and all but the last of row 0."""
+    x = x.clone()
+    x[:, ::3] = -math.inf
+    x[0, :-1] = -math.inf
+    return x
+
+
+def far_from_zero(x):
+    """A row near 60,000, one near -60,000, one that spans both."""
+    x = x.clone()
+    x[0] += 60000.0
+    x[1] -= 60000.0
+    x[2, ::2] -= 60000.0
+    return x
+
+
+def small_after_large():
+    """16 scores of 0, then 20 blocks that weigh 0.06 each: a bfloat16 sum of 16 + 0.06 is 16."""
+    return torch.tensor([[0.0] * 16 + [-5.6] * 320]).bfloat16()
+
+
+def strided(x):
+    """The same numbers with other strides: transposed storage; every second column of wider storage."""
+    return [x.t().contiguous().t(), x.repeat_interleave(2, dim=1)[:, ::2]]
+
+
+# softmax_stats
+
+
+@pytest.mark.graded("softmax_stats", "value")
+def test_two_blocks_of_the_page(drill):
+    m, l = drill.softmax_stats(STORY, 2).agrees()
+    assert m.item() == 3.0 and abs(l.item() - 1.553) < 1e-3
+
+
+@pytest.mark.graded("softmax_stats", "value")
+@pytest.mark.parametrize("dtype", DTYPES, ids=short)
+def test_max_and_sum_over_blocks_of_16(drill, dtype):
+    drill.softmax_stats(rows(drill.rng, N=100, dtype=dtype), 16).agrees()
+
+
+@pytest.mark.graded("softmax_stats", "value")
+@pytest.mark.parametrize("order", ["rising", "falling"])
+def test_sorted_rows(drill, order):
+    """The max moves in every block, or in none but the first."""
+    drill.softmax_stats(rows(drill.rng).sort(descending=order == "falling").values, 8).agrees()
+
+
+@pytest.mark.graded("softmax_stats", "value")
+def test_every_score_negative(drill):
+    drill.softmax_stats(-rows(drill.rng).abs() - 1.0, 16).agrees()
+
+
+@pytest.mark.graded("softmax_stats", "value")
+def test_block_makes_no_difference(drill):
+    x = rows(drill.rng, M=2, N=20)
+    first, *others = (drill.softmax_stats(x, block).agrees() for block in BLOCKS)
+    for other in others:
+        other.equals(first)
+
+
+@pytest.mark.graded("softmax_stats", "value")
+def test_a_shift_of_the_row_moves_m_and_leaves_l(drill):
+    x = (rows(drill.rng) * 8).round() / 8
+    m, l = drill.softmax_stats(x, 16)
+    drill.softmax_stats(x + 8.0, 16).agrees().equals((m + 8.0, l))
+
+
+@pytest.mark.graded("softmax_stats", "edge")
+@pytest.mark.parametrize("N", [1, 15, 16, 17, 33])
+def test_row_length_around_the_block(drill, N):
+    drill.softmax_stats(rows(drill.rng, N=N), 16).agrees()
+
+
+@pytest.mark.graded("softmax_stats", "edge")
+def test_default_block_on_a_short_and_on_a_long_row(drill):
+    drill.softmax_stats(rows(drill.rng, N=5)).agrees()
+    drill.softmax_stats(rows(drill.rng, M=1, N=2100)).agrees()
+
+
+@pytest.mark.graded("softmax_stats", "edge")
+def test_masked_scores_anywhere(drill):
+    drill.softmax_stats(some_masked(rows(drill.rng)), 8).agrees()
+
+
+@pytest.mark.graded("softmax_stats", "edge")
+def test_a_row_that_is_all_masked(drill):
+    x = rows(drill.rng)
+    x[1] = -math.inf
+    m, l = drill.softmax_stats(x, 16).agrees()
+    assert m[1] == -math.inf and l[1] == 0.0
+
+
+@pytest.mark.graded("softmax_stats", "edge")
+def test_scores_far_from_zero(drill):
+    drill.softmax_stats(far_from_zero(rows(drill.rng)), 16).agrees()
+
+
+@pytest.mark.graded("softmax_stats", "edge")
+@pytest.mark.parametrize("M, N", [(0, 5), (3, 0)])
+def test_no_rows_and_no_columns(drill, M, N):
+    drill.softmax_stats(rows(drill.rng, M, N), 4).agrees()
+
+
+@pytest.mark.graded("softmax_stats", "memory")
+def test_rows_of_other_strides(drill):
+    for x in strided(rows(drill.rng)):
+        drill.softmax_stats(x, 16).agrees()
+
+
+@pytest.mark.graded("softmax_stats", "traffic")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=short)
+def test_x_is_read_once(drill, dtype):
+    drill.softmax_stats(rows(drill.rng, M=2, N=500, dtype=dtype), 64).agrees().moves_at_most()
+
+
+@pytest.mark.graded("softmax_stats", "compile")
+def test_softmax_stats_compiles_for_a_gpu(drill):
+    drill.compiles()
+
+
+# softmax
+
+
+@pytest.mark.graded("softmax", "value")
+@pytest.mark.parametrize("dtype", DTYPES, ids=short)
+def test_softmax_over_blocks_of_16(drill, dtype):
+    drill.softmax(rows(drill.rng, N=100, dtype=dtype), 16).agrees()
+
+
+@pytest.mark.graded("softmax", "value")
+@pytest.mark.parametrize("order", ["rising", "falling"])
+def test_softmax_of_sorted_rows(drill, order):
+    drill.softmax(rows(drill.rng).sort(descending=order == "falling").values, 8).agrees()
+
+
+@pytest.mark.graded("softmax", "value")
+def test_block_makes_no_difference_to_softmax(drill):
+    x = rows(drill.rng, M=2, N=20)
+    first, *others = (drill.softmax(x, block).agrees() for block in BLOCKS)
+    for other in others:
+        other.equals(first)
+
+
+@pytest.mark.graded("softmax", "value")
+def test_a_shift_of_the_row_leaves_softmax_alone(drill):
+    x = (rows(drill.rng) * 8).round() / 8
+    drill.softmax(x + 8.0, 16).agrees().equals(drill.softmax(x, 16))
+
+
+@pytest.mark.graded("softmax", "value")
+def test_half_sums_would_lose_small_terms(drill):
+    drill.softmax(small_after_large(), 16).agrees()
+
+
+@pytest.mark.graded("softmax", "edge")
+@pytest.mark.parametrize("N", [1, 15, 16, 17])
+def test_softmax_of_rows_around_the_block(drill, N):
+    drill.softmax(rows(drill.rng, N=N), 16).agrees()
+
+
+@pytest.mark.graded("softmax", "edge")
+def test_default_block_for_softmax(drill):
+    drill.softmax(rows(drill.rng, N=5)).agrees()
+    drill.softmax(rows(drill.rng, M=1, N=2100)).agrees()
+
+
+@pytest.mark.graded("softmax", "edge")
+def test_masked_scores_get_no_weight(drill):
+    drill.softmax(some_masked(rows(drill.rng)), 8).agrees()
+
+
+@pytest.mark.graded("softmax", "edge")
+def test_a_row_that_is_all_masked_gives_zeros(drill):
+    x = rows(drill.rng)
+    x[1] = -math.inf
+    (y,) = drill.softmax(x, 16).agrees()
+    assert not y[1].any()
+
+
+@pytest.mark.graded("softmax", "edge")
+def test_softmax_of_scores_far_from_zero(drill):
+    drill.softmax(far_from_zero(rows(drill.rng)), 16).agrees()
+
+
+@pytest.mark.graded("softmax", "edge")
+def test_every_score_far_below_zero(drill):
+    drill.softmax(rows(drill.rng) - 300.0, 16).agrees()
+
+
+@pytest.mark.graded("softmax", "edge")
+def test_first_block_far_above_the_rest(drill):
+    x = rows(drill.rng)
+    x[:, :16] += 200.0
+    drill.softmax(x, 16).agrees()
+
+
+@pytest.mark.graded("softmax", "edge")
+@pytest.mark.parametrize("M, N", [(0, 5), (3, 0)])
+def test_softmax_of_nothing(drill, M, N):
+    drill.softmax(rows(drill.rng, M, N), 4).agrees()
+
+
+@pytest.mark.graded("softmax", "memory")
+def test_softmax_of_rows_of_other_strides(drill):
+    for x in strided(rows(drill.rng)):
+        drill.softmax(x, 16).agrees()
+
+
+@pytest.mark.graded("softmax", "traffic")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=short)
+def test_x_is_read_at_most_twice_and_y_written_once(drill, dtype):
+    drill.softmax(rows(drill.rng, M=2, N=500, dtype=dtype), 64).agrees().moves_at_most()
+
+
+@pytest.mark.graded("softmax", "compile")
+def test_softmax_compiles_for_a_gpu(drill):
+    drill.compiles()
+
+
+# attend
+
+
+@pytest.mark.graded("attend", "value")
+def test_the_values_of_the_page(drill):
+    (o,) = drill.attend(STORY, torch.tensor([[10.0], [20.0], [30.0], [40.0]]), 2).agrees()
+    assert abs(o.item() - 26.21) < 0.01
+
+
+@pytest.mark.graded("attend", "value")
+@pytest.mark.parametrize("dtype", DTYPES, ids=short)
+@pytest.mark.parametrize("D", [16, 80])
+def test_attend_over_blocks_of_16(drill, dtype, D):
+    drill.attend(*scores_and_values(drill.rng, N=70, D=D, dtype=dtype), 16).agrees()
+
+
+@pytest.mark.graded("attend", "value")
+def test_float32_scores_with_half_values(drill):
+    scores, v = scores_and_values(drill.rng)
+    drill.attend(scores, v.half(), 16).agrees()
+
+
+@pytest.mark.graded("attend", "value")
+@pytest.mark.parametrize("order", ["rising", "falling"])
+def test_attend_with_sorted_scores(drill, order):
+    scores, v = scores_and_values(drill.rng)
+    drill.attend(scores.sort(descending=order == "falling").values, v, 8).agrees()
+
+
+@pytest.mark.graded("attend", "value")
+def test_block_makes_no_difference_to_attend(drill):
+    scores, v = scores_and_values(drill.rng, M=2, N=20)
+    first, *others = (drill.attend(scores, v, block).agrees() for block in BLOCKS)
+    for other in others:
+        other.equals(first)
+
+
+@pytest.mark.graded("attend", "value")
+def test_a_shift_of_the_scores_leaves_o_alone(drill):
+    scores, v = scores_and_values(drill.rng)
+    scores = (scores * 8).round() / 8
+    drill.attend(scores - 16.0, v, 16).agrees().equals(drill.attend(scores, v, 16))
+
+
+@pytest.mark.graded("attend", "value")
+def test_half_sums_would_lose_small_values(drill):
+    scores = small_after_large()
+    v = torch.stack([torch.ones(336), scores[0] == 0], 1).bfloat16()  # the second column sees l, the first one o
+    drill.attend(scores, v, 16).agrees()
+
+
+@pytest.mark.graded("attend", "edge")
+@pytest.mark.parametrize("N", [1, 15, 16, 17])
+def test_attend_to_rows_around_the_block(drill, N):
+    drill.attend(*scores_and_values(drill.rng, N=N), 16).agrees()
+
+
+@pytest.mark.graded("attend", "edge")
+@pytest.mark.parametrize("D", [1, 96, 512])
+def test_value_size_one_and_large(drill, D):
+    drill.attend(*scores_and_values(drill.rng, M=2, D=D)).agrees()
+
+
+@pytest.mark.graded("attend", "edge")
+def test_masked_scores_anywhere_in_attend(drill):
+    scores, v = scores_and_values(drill.rng)
+    drill.attend(some_masked(scores), v, 8).agrees()
+
+
+@pytest.mark.graded("attend", "edge")
+def test_a_row_of_scores_that_is_all_masked_gives_zeros(drill):
+    scores, v = scores_and_values(drill.rng)
+    scores[1] = -math.inf
+    (o,) = drill.attend(scores, v, 16).agrees()
+    assert not o[1].any()
+
+
+@pytest.mark.graded("attend", "edge")
+def test_attend_with_scores_far_from_zero(drill):
+    scores, v = scores_and_values(drill.rng)
+    drill.attend(far_from_zero(scores), v, 16).agrees()
+
+
+@pytest.mark.graded("attend", "edge")
+def test_attend_with_every_score_far_below_zero(drill):
+    scores, v = scores_and_values(drill.rng)
+    drill.attend(scores - 300.0, v, 16).agrees()
+
+
+@pytest.mark.graded("attend", "edge")
+def test_attend_with_the_first_block_far_above(drill):
+    scores, v = scores_and_values(drill.rng)
+    scores[:, :16] += 200.0
+    drill.attend(scores, v, 16).agrees()
+
+
+@pytest.mark.graded("attend", "edge")
+@pytest.mark.parametrize("M, N", [(0, 5), (3, 0)])
+def test_attend_to_nothing(drill, M, N):
+    drill.attend(*scores_and_values(drill.rng, M, N), 4).agrees()
+
+
+@pytest.mark.graded("attend", "memory")
+def test_scores_and_values_of_other_strides(drill):
+    scores, v = scores_and_values(drill.rng)
+    for x, u in zip(strided(scores), strided(v), strict=True):
+        drill.attend(x, u, 16).agrees()
+
+
+@pytest.mark.graded("attend", "traffic")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=short)
+def test_scores_are_read_once(drill, dtype):
+    """One row, so that v is read once as well; D = 2, so that a second read of the scores shows."""
+    drill.attend(*scores_and_values(drill.rng, M=1, N=500, D=2, dtype=dtype), 64).agrees().moves_at_most()
+
+
+@pytest.mark.graded("attend", "compile")
+def test_attend_compiles_for_a_gpu(drill):
+    drill.compiles()
