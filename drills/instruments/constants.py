@@ -4,6 +4,7 @@ Imports neither torch nor triton, so that the parent may import it, and never ca
 for themselves. Everything else is an object with one of these keys:
 
     {"float": "inf"}                            a float that strict JSON cannot hold
+    {"constexpr": 64}                           a tl.constexpr
     {"dtype": "fp16"}                           a Triton dtype
     {"torch": "float16"}                        a torch dtype
     {"tuple": [...]}                            a tuple or list
@@ -38,7 +39,7 @@ def encode(value: Any, depth: int = 0) -> Any:
     if depth >= MAX_DEPTH:
         return {"other": kind}
     if kind == "constexpr":
-        return encode(getattr(value, "value", None), depth + 1)
+        return {"constexpr": encode(getattr(value, "value", None), depth + 1)}
     if isinstance(value, (tuple, list)):
         return {"tuple": [encode(item, depth + 1) for item in value]}
     if kind == "dtype":

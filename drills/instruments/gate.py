@@ -1,0 +1,174 @@
+"""The parent's side of the compile gate: what tests launched is compiled for real GPU targets while they go on.
+
+It never loads triton or graded code and never raises for what the other side does. A worked example, `start` being a
+function that forks a process which calls `gate_worker.serve` on one end of a socket pair and gives back the other:
+
+    gate = CompileGate(start, cache=Path(".drills/gate"))
+    gate.submit(Path("mine/l4_merge_states.py"), "merge_state", notes.launches)     # after each test, does not wait
+    for report in gate.reports("merge_state", timeout=60):                          # after the last one, waits
+        print(report.target, report.kernel, report.ok, report.line, report.error)   # sm_90 merge_kernel False 44 …
+    gate.close()
+
+What is compiled how far. Every distinct specialisation goes through Triton's front end and verifier for both targets;
+that is where it refuses Python that is no kernel. Machine code (and with it ptxas, shared memory, registers, spills,
+access widths and TF32) takes ten times as long, so it is made for both targets of one specialisation of each family
+only: of those that differ in sizes and alignment alone, the one with the largest tile and the most known alignment,
+which needs the most shared memory and registers and has the widest accesses. Figures are therefore of the largest
+shapes tested. `thorough=True` makes machine code of everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from drills.instruments.gate_lane import Lane
+from drills.instruments.gate_plan import ARCHS, Compilation, Entry, Plan
+from drills.instruments.gate_report import LASTING, CompileReport, Text
+from drills.instruments.gate_spec import Malformed, checked
+from drills.instruments.gate_store import Store
+from drills.instruments.notes import Launch
+
+__all__ = ["CompileGate", "CompileReport"]
+
+LANES = 2
+SECOND_LANE_AT = 4
+MOST_SPECS = 1000
+MOST_STARTS = 24
+TOO_MANY = f"its tests need more than {MOST_SPECS} compilations: pass sizes as arguments, not as tl.constexpr"
+SILENCE = {"ok": False, "kind": "compile_died", "error": "the compiler ended before it answered"}
+
+
+class CompileGate:
+    """Compiles launches in other processes. All methods are for one thread, which alone calls `start`.
+
+    start: gives the socket of a fresh process that serves. cache: folder for answers, None keeps none.
+    seconds: limit of one compilation. thorough: see the module.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], socket.socket],
+        cache: Path | None = None,
+        *,
+        seconds: float = 15.0,
+        thorough: bool = False,
+    ) -> None:
+        self.start = start
+        self.store = Store(cache)
+        self.plan = Plan(seconds, thorough)
+        self.changed = threading.Condition()
+        self.texts: dict[str, Text] = {}
+        self.problems: dict[str, list[CompileReport]] = {}
+        self.lanes: list[Lane] = []
+        self.starts = 0
+        self.hurry = False
+        self.closing = False
+
+    def submit(self, file: Path, exercise: str, launches: Sequence[Launch]) -> None:
+        """Launches that a test of this exercise made, with kernels of this file. Does not wait."""
+        try:
+            path = str(Path(file).resolve())
+            data = Path(path).read_bytes()
+        except OSError as error:
+            self._refuse(exercise, f"the file cannot be read: {error.strerror}")
+            return
+        sha256 = hashlib.sha256(data).hexdigest()
+        if sha256 not in self.texts:
+            self.texts[sha256] = Text(data)
+        for launch in launches:
+            try:
+                spec = checked(launch)
+            except Malformed as error:
+                self._refuse(exercise, str(error))
+                continue
+            if self.plan.count(exercise) >= MOST_SPECS:
+                self._refuse(exercise, TOO_MANY, "compile_too_many")
+                break
+            self._add(exercise, Entry(path, data, sha256, self.texts[sha256], spec))
+        self._staff()
+
+    def reports(self, exercise: str, timeout: float) -> list[CompileReport]:
+        """One report a specialisation and target, in the order of the launches; waits at most `timeout` seconds.
+
+        What is not finished by then is reported as not compiled.
+        """
+        self.hurry = True
+        until = time.monotonic() + timeout
+        while True:
+            self._staff()
+            with self.changed:
+                self.changed.notify_all()
+                if self.plan.is_complete(exercise) or time.monotonic() > until:
+                    return self.problems.get(exercise, []) + self.plan.reports(exercise, timeout)
+                self.changed.wait(0.1)
+
+    def close(self) -> None:
+        """End the processes and trim the cache."""
+        with self.changed:
+            self.closing = True
+            self.changed.notify_all()
+        for lane in self.lanes:
+            lane.hang_up()
+        for lane in self.lanes:
+            lane.join(3.0)
+        self.store.trim()
+
+    def _add(self, exercise: str, entry: Entry) -> None:
+        with self.changed:
+            if self.plan.add(exercise, entry, time.monotonic()) is None:
+                return
+            for arch in ARCHS:
+                for full in (True, False):
+                    kept = self.store.get(entry.data, entry.spec, f"sm_{arch}", full)
+                    if kept is not None:
+                        entry.settle(arch, full, kept)
+            self.changed.notify_all()
+
+    def _refuse(self, exercise: str, error: str, kind: str = "compile_error") -> None:
+        mine = self.problems.setdefault(exercise, [])
+        if not any(one.error == error for one in mine):
+            mine.append(CompileReport(kernel="?", target=f"sm_{ARCHS[0]}", ok=False, kind=kind, error=error))
+
+    def _staff(self) -> None:
+        """As many lanes as the work needs. Starts processes, so it runs in the caller's thread only."""
+        self.lanes = [lane for lane in self.lanes if lane.is_alive()]
+        with self.changed:
+            work = sum(1 for _ in self.plan.open())
+        most = min(LANES, len(os.sched_getaffinity(0))) if work >= SECOND_LANE_AT else min(1, work)
+        while len(self.lanes) < most and self.starts < MOST_STARTS and not self.closing:
+            self.starts += 1
+            try:
+                lane = Lane(self.start(), self._take, self._done)
+            except OSError:
+                continue
+            self.lanes.append(lane)
+            lane.start()
+        if work and not self.lanes and self.starts >= MOST_STARTS:
+            with self.changed:
+                self.plan.give_up("no process to compile in could be started")
+
+    def _take(self) -> Compilation | None:
+        """For lanes: the next thing to ask; None when the gate closes."""
+        with self.changed:
+            while not self.closing:
+                job = self.plan.next(time.monotonic(), self.hurry)
+                if job is not None:
+                    return job
+                self.changed.wait(0.05)
+        return None
+
+    def _done(self, job: Compilation, answer: Any) -> None:
+        """For lanes: an answer, or None for none."""
+        answer = SILENCE if answer is None else answer
+        with self.changed:
+            made = self.plan.settle(job, answer)
+            self.changed.notify_all()
+        if made.kind in LASTING:
+            self.store.put(job.entry.data, job.entry.spec, made.target, job.full, {**answer, "id": 0})

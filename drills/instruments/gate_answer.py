@@ -1,0 +1,137 @@
+"""One question to the compile gate answered, inside the gate's own process: what compiles, and what Triton said if not.
+
+Loads the graded file, so it must only run where `gate_worker` runs it. Every failure becomes an answer; none escapes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import traceback
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+MAX_ERROR = 2000
+DIAGNOSTIC = re.compile(r"^(.+?):(\d+):\d+: error: (.*)$", re.MULTILINE)
+
+
+class Stale(Exception):
+    """The file is no longer the one that the question is about."""
+
+
+def answer(question: dict[str, Any], files: dict[str, Any], log: Any) -> dict[str, Any]:
+    """The answer to one question. files: graded files loaded so far, by path and hash."""
+    from drills.instruments.gate_compile import TooMuch, compile_kernel
+    from drills.instruments.gate_kernels import Unbuildable
+
+    graded = kernel = None
+    log.truncate(0)
+    try:
+        graded = load(question, files)
+        kernel, spec = rebuild(graded, question["spec"])
+        figures = compile_kernel(kernel, spec, int(question["arch"]), bool(question["full"]))
+        return {"ok": True, "kind": "", "line": None, "node": "", "error": "", "figures": asdict(figures)}
+    except Stale as error:
+        return failed("compile_stale", str(error))
+    except TooMuch as error:
+        return failed("compile_resources", str(error))
+    except Unbuildable as error:
+        return failed("compile_error", str(error))
+    except BaseException as error:
+        if graded is None:
+            line = last_line(error, str(question["file"]))
+            name = type(error).__name__
+            return failed("compile_import", f"{name}: {error}", line)
+        log.seek(0)
+        return explain(error, graded, kernel, log.read())
+
+
+def load(question: dict[str, Any], files: dict[str, Any]) -> Any:
+    """The question's file, loaded once; raises what its top level raises."""
+    from drills.instruments.gate_kernels import GradedFile
+
+    path, sha256 = str(question["file"]), str(question["sha256"])
+    key = f"{sha256} {path}"
+    if key not in files:
+        if hashlib.sha256(Path(path).read_bytes()).hexdigest() != sha256:
+            raise Stale("the file changed while it was graded")
+        files[key] = GradedFile(path)
+    return files[key]
+
+
+def rebuild(graded: Any, asked: dict[str, Any]) -> tuple[Any, Any]:
+    """The JIT function and the specialisation that a launch's notes describe."""
+    from drills.instruments.gate_compile import Specialisation
+
+    kernel = graded.kernel(asked["kernel"], asked["line"], asked["closure"])
+    order = {name: place for place, name in enumerate(kernel.arg_names)}
+    signature = {name: kind for name, kind in asked["signature"].items() if name in order}
+    constants = {}
+    for name, value in asked["constants"].items():
+        top = name.split(".")[0]
+        if top in order:
+            constants[path(name, order)] = graded.decode(value)
+            if "." not in name:
+                signature[name] = "constexpr"
+    for parameter in kernel.params:
+        if parameter.name not in signature and parameter.has_default:
+            signature[parameter.name] = "constexpr"
+            constants[(parameter.num,)] = parameter.default
+    signature = {name: as_tuple(signature[name]) for name in kernel.arg_names if name in signature}
+    divisible = tuple(path(name, order) for name in asked["divisible"] if name.split(".")[0] in order)
+    options = {name: graded.decode(value) for name, value in asked["options"].items()}
+    options |= {"num_warps": asked["num_warps"], "num_stages": asked["num_stages"]}
+    if getattr(kernel, "debug", None):
+        options["debug"] = True
+    return kernel, Specialisation(signature, constants, divisible, options)
+
+
+def path(name: str, order: dict[str, int]) -> tuple[int, ...]:
+    """ "x.0" as Triton counts it: the parameter's place, then the place inside its tuple."""
+    top, *parts = name.split(".")
+    return (order[top], *(int(part) for part in parts))
+
+
+def as_tuple(kind: Any) -> Any:
+    """JSON's lists of types as the tuples that Triton expects."""
+    return tuple(as_tuple(part) for part in kind) if isinstance(kind, list) else kind
+
+
+def failed(kind: str, error: str, line: int | None = None, node: str = "") -> dict[str, Any]:
+    """A negative answer."""
+    return {"ok": False, "kind": kind, "line": line, "node": node, "error": error[:MAX_ERROR], "figures": None}
+
+
+def explain(error: BaseException, graded: Any, kernel: Any, log: str) -> dict[str, Any]:
+    """Triton's message cut to the graded file's own line.
+
+    An error in a helper is the cause of an error at its call. The innermost place in the graded file is named, with the
+    innermost message.
+    """
+    chain = [error]
+    while (cause := chain[-1].__cause__) is not None and len(chain) < 50:
+        chain.append(cause)
+    text = next((said for said in map(message, reversed(chain)) if said), type(error).__name__)
+    starts = graded.starts(kernel)
+    for one in reversed(chain):
+        node, source = getattr(one, "node", None), getattr(one, "src", None)
+        if source in starts and hasattr(node, "lineno"):
+            return failed("compile_error", text, starts[source] + node.lineno - 1, type(node).__name__)
+    for place, line, said in DIAGNOSTIC.findall(log):
+        if place == graded.path:
+            return failed("compile_error", said, int(line))
+    return failed("compile_error", text)
+
+
+def message(error: BaseException) -> str:
+    """What one exception of Triton's chain says for itself."""
+    return str(getattr(error, "error_message", error) or "")
+
+
+def last_line(error: BaseException, file: str) -> int | None:
+    """The graded file's line that raised, or that a syntax error names."""
+    if isinstance(error, SyntaxError) and error.filename == file:
+        return error.lineno
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return lines[-1] if lines else None

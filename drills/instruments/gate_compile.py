@@ -1,0 +1,116 @@
+"""One kernel through Triton's compiler for one GPU target, without a GPU.
+
+The only module of the gate that touches the compiler's internals. On the versions it knows it runs the compiler's own
+stages one by one, which spares the disk cache (its key reads the whole compiler: 0.3 to 1.5 s on the first call) and
+lets a specialisation stop after the front end. On any other version it calls the public `triton.compile`, slower, with
+the same result. It never loads a binary and never asks for a driver.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from drills.instruments.gate_binary import Figures, figures
+
+KNOWN = ("3.6.", "3.7.")
+WARP = 32
+THREADS = 1024
+"""Most threads of a block, on every target."""
+
+SHARED = {80: 166912, 90: 232448}
+"""Bytes of shared memory a block may have, by target: 163 KiB and 227 KiB."""
+
+
+class TooMuch(Exception):
+    """The kernel compiles but asks for more than the target has; the message holds both numbers."""
+
+
+@dataclass(frozen=True)
+class Specialisation:
+    """What the JIT would compile: types by parameter, constants and divisibility by path, options by name."""
+
+    signature: dict[str, Any]
+    constants: dict[tuple[int, ...], Any]
+    divisible: tuple[tuple[int, ...], ...]
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def knows(version: str) -> bool:
+    """Whether the compiler's stages of this Triton version are known."""
+    return version.startswith(KNOWN)
+
+
+def compile_kernel(kernel: Any, spec: Specialisation, arch: int, full: bool = True) -> Figures:
+    """Compile `kernel`, to machine code or (full=False) through the front end and its verifier only.
+
+    arch: 80 or 90. Returns the figures; all zero where full is False. Raises what Triton raises, or TooMuch.
+    """
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    attrs = {path: [["tt.divisibility", 16]] for path in spec.divisible}
+    source = ASTSource(kernel, spec.signature, spec.constants, attrs)
+    target = GPUTarget("cuda", arch, WARP)
+    staged = knows(triton.__version__)
+    with compiler_output() as log:
+        made = by_stages(source, target, spec.options, full) if staged else by_compile(source, target, spec.options)
+    if made is None:
+        return Figures()
+    threads = spec.options.get("num_warps", 4) * WARP
+    if threads > THREADS:
+        raise TooMuch(f"threads: the block has {threads}, the limit is {THREADS}")
+    if made.shared > SHARED[arch]:
+        raise TooMuch(f"shared memory: the block needs {made.shared} bytes, sm_{arch} has {SHARED[arch]}")
+    return figures(made.ttir, made.ptx, log.getvalue(), made.shared)
+
+
+def by_stages(source: Any, target: Any, options: dict[str, Any], full: bool) -> SimpleNamespace | None:
+    """The compiler's stages in their order; None if it was stopped after the front end."""
+    from triton._C.libtriton import ir
+    from triton.compiler.compiler import make_backend
+
+    backend = make_backend(target)
+    parsed = backend.parse_options(dict(options))
+    unknown = [name for name in options if not hasattr(parsed, name)]
+    if unknown:
+        raise KeyError(f"Keyword argument {unknown[0]} was specified but unrecognised")
+    stages: dict[str, Any] = {}
+    backend.add_stages(stages, parsed, source.language)
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    helpers = backend.get_codegen_implementation(parsed)
+    module = source.make_ir(target, parsed, helpers, backend.get_module_map(), context)
+    source.hash()
+    metadata: dict[str, Any] = {}
+    texts = {}
+    for name, stage in stages.items():
+        module = stage(module, metadata)
+        if name in ("ttir", "ptx"):
+            texts[name] = str(module)
+        if not full:
+            return None
+    return SimpleNamespace(shared=metadata["shared"], **texts)
+
+
+def by_compile(source: Any, target: Any, options: dict[str, Any]) -> SimpleNamespace:
+    """The public way, through Triton's disk cache (TRITON_CACHE_DIR says where that is)."""
+    import triton
+
+    made = triton.compile(source, target=target, options=dict(options))
+    return SimpleNamespace(ttir=made.asm["ttir"], ptx=made.asm["ptx"], shared=made.metadata.shared)
+
+
+@contextlib.contextmanager
+def compiler_output() -> Any:
+    """Ask for ptxas's log, which Triton prints, and catch all that is printed meanwhile."""
+    from triton import knobs
+
+    knobs.nvidia.dump_ptxas_log = True
+    with contextlib.redirect_stdout(io.StringIO()) as text:
+        yield text

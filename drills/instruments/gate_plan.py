@@ -1,0 +1,158 @@
+"""What the compile gate has been asked for, what is known, and what to compile next. Keeps the books and does nothing.
+
+Not for several threads at once: whoever shares a plan holds a lock around every call.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from drills.instruments.gate_report import CompileReport, Text, refused, report
+from drills.instruments.gate_spec import Spec
+
+ARCHS = (90, 80)
+SETTLE_S = 0.4
+"""Seconds without a larger one after which a family's largest is compiled to the end before it is asked for."""
+
+MOST_STRIKES = 2
+"""Compilations of one kernel that may die or run out of time before the rest of it is given up."""
+
+
+@dataclass(eq=False)
+class Entry:
+    """One distinct specialisation of one file. done: (arch, full) → report. asked: what has been given out."""
+
+    path: str
+    data: bytes
+    sha256: str
+    text: Text
+    spec: Spec
+    done: dict[tuple[int, bool], CompileReport] = field(default_factory=dict)
+    asked: set[tuple[int, bool]] = field(default_factory=set)
+
+    def has(self, arch: int, full: bool) -> bool:
+        """Whether this depth is known: reached, or refused on the way to it."""
+        front = self.done.get((arch, False))
+        return (arch, True) in self.done or (front is not None and not (full and front.ok))
+
+    def settle(self, arch: int, full: bool, answer: Any) -> CompileReport:
+        """Take in an answer."""
+        self.done[arch, full] = report(answer, self.spec, f"sm_{arch}", full, self.text)
+        return self.done[arch, full]
+
+    def best_known(self, arch: int, seconds: float) -> CompileReport:
+        """The deepest report, or one that says that there was none after so many seconds."""
+        for full in (True, False):
+            if (arch, full) in self.done:
+                return self.done[arch, full]
+        return refused(self.spec, f"sm_{arch}", "compile_unfinished", f"not compiled after {seconds:.0f} seconds")
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """One thing for a lane to ask."""
+
+    entry: Entry
+    arch: int
+    full: bool
+    seconds: float
+
+    def question(self, number: int) -> dict[str, Any]:
+        """The JSON object that `gate_worker` expects."""
+        entry = self.entry
+        asked = {"id": number, "file": entry.path, "sha256": entry.sha256, "arch": self.arch, "full": self.full}
+        return {**asked, "seconds": self.seconds, "spec": entry.spec.to_json()}
+
+
+class Plan:
+    """seconds: limit of one compilation. thorough: everything is compiled to the end."""
+
+    def __init__(self, seconds: float, thorough: bool) -> None:
+        self.seconds = seconds
+        self.thorough = thorough
+        self.entries: dict[tuple[str, str], Entry] = {}
+        self.largest: dict[tuple[str, str], tuple[Entry, float]] = {}
+        self.exercises: dict[str, dict[tuple[str, str], Entry]] = {}
+        self.strikes: Counter = Counter()
+        self.unloadable: dict[str, Any] = {}
+
+    def count(self, exercise: str) -> int:
+        """How many distinct specialisations the exercise has."""
+        return len(self.exercises.get(exercise, {}))
+
+    def add(self, exercise: str, entry: Entry, now: float) -> Entry | None:
+        """Note a specialisation; gives it back if it is a new one. What an exercise had of an older file is dropped."""
+        mine = self.exercises.setdefault(exercise, {})
+        key = (entry.sha256, entry.spec.text)
+        if key in mine:
+            return None
+        for old in [one for one, had in mine.items() if had.path == entry.path and had.sha256 != entry.sha256]:
+            del mine[old]
+        fresh = key not in self.entries
+        mine[key] = self.entries.setdefault(key, entry)
+        family = (entry.sha256, entry.spec.text if self.thorough else entry.spec.family)
+        best = self.largest.get(family)
+        if best is None or entry.spec.rank > best[0].spec.rank:
+            self.largest[family] = (mine[key], now)
+        return mine[key] if fresh else None
+
+    def open(self) -> Iterator[tuple[Entry, int, bool]]:
+        """(entry, arch, full) of what is neither known nor given out: front ends first, then machine code."""
+        best = {id(entry) for entry, _ in self.largest.values()}
+        for full in (False, True):
+            for entry in self.entries.values():
+                if (id(entry) in best) is full:
+                    for arch in ARCHS:
+                        if not entry.has(arch, full) and (arch, full) not in entry.asked:
+                            yield entry, arch, full
+
+    def next(self, now: float, hurry: bool) -> Compilation | None:
+        """The next compilation to give out, None if there is nothing for now. Settles what needs no asking."""
+        since = {id(entry): at for entry, at in self.largest.values()}
+        for entry, arch, full in list(self.open()):
+            if full and not hurry and now - since[id(entry)] < SETTLE_S:
+                continue
+            entry.asked.add((arch, full))
+            known = self._foregone(entry)
+            if known is None:
+                return Compilation(entry, arch, full, self.seconds)
+            entry.settle(arch, full, known)
+        return None
+
+    def settle(self, job: Compilation, answer: Any) -> CompileReport:
+        """Take in the answer to what was given out."""
+        entry = job.entry
+        made = entry.settle(job.arch, job.full, answer)
+        if made.kind == "compile_import":
+            self.unloadable[entry.sha256] = answer
+        if made.kind in ("compile_timeout", "compile_died"):
+            self.strikes[entry.sha256, entry.spec.kernel] += 1
+        return made
+
+    def give_up(self, why: str) -> None:
+        """Nothing more can be compiled: say so of all that is open."""
+        for entry, arch, full in list(self.open()):
+            entry.done[arch, full] = refused(entry.spec, f"sm_{arch}", "compile_died", why)
+
+    def is_complete(self, exercise: str) -> bool:
+        """Whether all that the exercise launched is known as deep as it should be."""
+        best = {id(entry) for entry, _ in self.largest.values()}
+        mine = self.exercises.get(exercise, {}).values()
+        return all(entry.has(arch, id(entry) in best) for entry in mine for arch in ARCHS)
+
+    def reports(self, exercise: str, seconds: float) -> list[CompileReport]:
+        """One report a specialisation and target. seconds: how long was waited, for what is not known."""
+        mine = self.exercises.get(exercise, {}).values()
+        return [entry.best_known(arch, seconds) for entry in mine for arch in ARCHS]
+
+    def _foregone(self, entry: Entry) -> Any:
+        """The answer that any question about this entry would get; None if it must be asked."""
+        if entry.sha256 in self.unloadable:
+            return self.unloadable[entry.sha256]
+        if self.strikes[entry.sha256, entry.spec.kernel] >= MOST_STRIKES:
+            error = "not tried: the compiler did not finish with this kernel before"
+            return {"ok": False, "kind": "compile_timeout", "error": error}
+        return None

@@ -1,0 +1,173 @@
+"""What is to be compiled: one distinct specialisation, taken from a launch's notes and checked.
+
+Launch notes come from the process that ran graded code, so every field is checked and capped here before it is used.
+Imports neither torch nor triton. Also says which specialisation stands for others like it (see `family` and `rank`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from drills.instruments.notes import Launch
+
+MAX_PARAMETERS = 200
+MAX_BYTES = 20_000
+MAX_DEPTH = 8
+MAX_SHOWN = 90
+NAME = re.compile(r"[A-Za-z_]\w{0,99}")
+PATH = re.compile(r"[A-Za-z_]\w{0,99}(\.\d{1,3})*")
+TYPE = re.compile(r"[\w*<>\[\], ]{1,200}")
+HALF = re.compile(r"\*k?(fp16|bf16|fp8\w*)$")
+
+
+class Malformed(ValueError):
+    """Notes of a form that no instrument writes."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One specialisation of one kernel. The fields are those of `notes.Launch`, checked; `text` is their JSON."""
+
+    kernel: str
+    line: int
+    signature: dict[str, Any]
+    constants: dict[str, Any]
+    divisible: tuple[str, ...]
+    num_warps: int
+    num_stages: int
+    options: dict[str, Any]
+    closure: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The same specialisation always gives the same text."""
+        return self.text_at(self.line)
+
+    def text_at(self, line: int) -> str:
+        """The text if the kernel stood at another line."""
+        return json.dumps({**asdict(self), "line": line}, sort_keys=True, allow_nan=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-able dict of all fields."""
+        return asdict(self)
+
+    @property
+    def family(self) -> str:
+        """Text shared by specialisations that differ in sizes and alignment only.
+
+        Constants that look like sizes (integers above 1) are left out, as is what is divisible by 16 or folded
+        because it equals 1; flags, dtypes, strings, warps and stages count.
+        """
+        flags = {name: value for name, value in self.constants.items() if not is_size(value)}
+        types = {name: kind for name, kind in self.signature.items() if kind != "constexpr" and "*" in str(kind)}
+        parts = [self.kernel, self.line, types, flags, self.num_warps, self.num_stages, self.options, self.closure]
+        return json.dumps(parts, sort_keys=True)
+
+    @property
+    def rank(self) -> tuple[float, int, str]:
+        """Orders a family: the largest tile first of all, then the most that is known of alignment.
+
+        More shared memory, registers and wider accesses come with both, so the highest stands for the rest.
+        """
+        sizes = [math.log2(value) for value in self.constants.values() if is_size(value)]
+        return sum(sizes), len(self.divisible), self.text
+
+    @property
+    def reads_half(self) -> bool:
+        """Whether a pointer to 16-bit or 8-bit floats is among the arguments."""
+        return any(HALF.match(kind) for kind in flat(self.signature.values()))
+
+    def called(self) -> str:
+        """For people: "attend_kernel(q: *fp16, k: *fp16, …, BLOCK_N=64)"."""
+        typed = [f"{name}: {show_type(kind)}" for name, kind in self.signature.items() if kind != "constexpr"]
+        fixed = [f"{name}={show(value)}" for name, value in self.constants.items()]
+        parts = typed + fixed
+        keep = len(typed)
+        while keep > 1 and len(", ".join(parts)) + len(self.kernel) > MAX_SHOWN:
+            keep -= 1
+            parts = [*typed[:keep], "…", *fixed]
+        while len(fixed) > 1 and len(", ".join(parts)) + len(self.kernel) > MAX_SHOWN:
+            fixed = fixed[1:]
+            parts = [*typed[:keep], "…", *fixed]
+        return f"{self.kernel}({', '.join(parts)})"
+
+
+def checked(launch: Launch) -> Spec:
+    """The specialisation of a launch; Malformed if the notes hold anything that they cannot."""
+    try:
+        spec = Spec(
+            kernel=matching(NAME, launch.kernel),
+            line=number(launch.line, 0, 10_000_000),
+            signature={matching(NAME, name): types(kind) for name, kind in launch.signature.items()},
+            constants={matching(PATH, name): constant(value) for name, value in launch.constants.items()},
+            divisible=tuple(sorted({matching(PATH, name) for name in launch.divisible})),
+            num_warps=number(launch.num_warps, 1, 1024),
+            num_stages=number(launch.num_stages, 0, 1024),
+            options={matching(NAME, name): constant(value) for name, value in launch.options.items()},
+            closure={matching(NAME, name): constant(value) for name, value in launch.closure.items()},
+        )
+        size = len(spec.text)
+    except (TypeError, AttributeError, ValueError, RecursionError) as error:
+        raise Malformed(f"launch notes: {error}") from None
+    if len(spec.signature) > MAX_PARAMETERS or size > MAX_BYTES:
+        raise Malformed("launch notes: too large")
+    return spec
+
+
+def matching(pattern: re.Pattern[str], text: Any) -> str:
+    """`text` if it is a string of the pattern; Malformed if not."""
+    if not isinstance(text, str) or not pattern.fullmatch(text):
+        raise Malformed(f"{str(text)[:60]!r} has no business here")
+    return text
+
+
+def number(value: Any, low: int, high: int) -> int:
+    """`value` if it is an integer in low … high; Malformed if not."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise Malformed(f"{str(value)[:60]} is no number from {low} to {high}")
+    return value
+
+
+def types(kind: Any, depth: int = 0) -> Any:
+    """A type's text, or a list of them for a tuple argument."""
+    if isinstance(kind, (list, tuple)) and depth < MAX_DEPTH:
+        return [types(part, depth + 1) for part in kind]
+    return matching(TYPE, kind)
+
+
+def constant(value: Any, depth: int = 0) -> Any:
+    """A JSON tree of bounded depth; Malformed if it is none."""
+    if value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if depth < 2 * MAX_DEPTH and isinstance(value, dict):
+        return {str(key): constant(item, depth + 1) for key, item in value.items()}
+    if depth < 2 * MAX_DEPTH and isinstance(value, (list, tuple)):
+        return [constant(item, depth + 1) for item in value]
+    raise Malformed("a constant is no JSON")
+
+
+def is_size(value: Any) -> bool:
+    """Whether a constant is an integer above 1, as block and row counts are."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 1
+
+
+def flat(kinds: Any) -> list[str]:
+    """All types in nested lists of types."""
+    return [one for kind in kinds for one in (flat(kind) if isinstance(kind, (list, tuple)) else [kind])]
+
+
+def show_type(kind: Any) -> str:
+    """A type as Triton writes it."""
+    return f"({', '.join(show_type(part) for part in kind)})" if isinstance(kind, (list, tuple)) else kind
+
+
+def show(value: Any) -> str:
+    """An encoded constant, short."""
+    if isinstance(value, dict):
+        inner = next(iter(value.values()), "")
+        return f"({', '.join(show(part) for part in inner)})" if isinstance(inner, list) else str(inner)[:30]
+    return repr(value)[:30]

@@ -1,0 +1,121 @@
+"""Answers of the compile gate kept between runs: one small JSON file each, named by what it depends on.
+
+A kernel's code depends on the file's kernels and top level, not on the wrappers that launch them, so an answer "it
+compiles" survives an edit of a wrapper. An answer that names a line is kept for the very same file only. What is read
+back is checked like any answer; a file that cannot be read or written is no answer, never an error.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import hashlib
+import json
+import os
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from drills.instruments.gate_spec import Spec
+
+FORMAT = 1
+MAX_FILE = 8192
+MAX_FILES = 4000
+CHANGES_NAMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Global, ast.Nonlocal)
+
+
+class Store:
+    """Answers in a folder; None for the folder keeps nothing. The folder is made when it is first needed."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self.written = 0
+        try:
+            self.version = metadata.version("triton")
+        except metadata.PackageNotFoundError:
+            self.folder = None
+
+    def get(self, data: bytes, spec: Spec, target: str, full: bool) -> Any:
+        """The answer kept for this specialisation of a kernel in the file `data`; None if there is none."""
+        if self.folder is None:
+            return None
+        for good in (True, False):
+            try:
+                with self._path(data, spec, target, full, good).open("rb") as file:
+                    answer = json.loads(file.read(MAX_FILE + 1))
+            except (OSError, ValueError):
+                continue
+            if isinstance(answer, dict) and answer.get("ok") is good:
+                return answer
+        return None
+
+    def put(self, data: bytes, spec: Spec, target: str, full: bool, answer: dict[str, Any]) -> None:
+        """Keep an answer, whole or not at all."""
+        text = json.dumps(answer)
+        if self.folder is None or len(text) > MAX_FILE:
+            return
+        path = self._path(data, spec, target, full, answer["ok"])
+        partial = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            partial.write_text(text)
+            partial.replace(path)
+            self.written += 1
+        except OSError:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+    def trim(self) -> None:
+        """Drop the oldest files where there are too many."""
+        if self.folder is None or not self.written:
+            return
+        with contextlib.suppress(OSError):
+            files = sorted(self.folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
+            for file in files[: max(0, len(files) - MAX_FILES)]:
+                file.unlink(missing_ok=True)
+
+    def _path(self, data: bytes, spec: Spec, target: str, full: bool, good: bool) -> Path:
+        code = kernels_only(data) if good else data
+        what = spec.text_at(0 if good else spec.line)
+        place = nth(data, spec) if good else 0
+        parts = [FORMAT, self.version, hashlib.sha256(code).hexdigest(), what, place, target, full]
+        return self.folder / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]}.json"
+
+
+@functools.lru_cache(maxsize=32)
+def kernels_only(data: bytes) -> bytes:
+    """The file without the plain functions that nothing at its top level uses, as text free of comments and layout."""
+    try:
+        tree = ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError):
+        return data
+    plain = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and is_plain(node)}
+    while True:
+        kept = [node for node in tree.body if node not in plain.values()]
+        used = {node.id for one in kept for node in ast.walk(one) if isinstance(node, ast.Name)} & set(plain)
+        if not used:
+            return ast.dump(ast.Module(kept, [])).encode()
+        for name in used:
+            del plain[name]
+
+
+def is_plain(function: ast.FunctionDef) -> bool:
+    """No decorator, and nothing inside that could be a kernel or change a name outside."""
+    inner = (node for child in ast.iter_child_nodes(function) for node in ast.walk(child))
+    return not function.decorator_list and not any(isinstance(node, CHANGES_NAMES) for node in inner)
+
+
+@functools.lru_cache(maxsize=32)
+def lines_of(data: bytes, kernel: str) -> tuple[int, ...]:
+    """Lines of the functions of that name, from the top."""
+    try:
+        nodes = ast.walk(ast.parse(data))
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    return tuple(sorted(n.lineno for n in nodes if isinstance(n, ast.FunctionDef) and n.name == kernel))
+
+
+def nth(data: bytes, spec: Spec) -> int:
+    """Which of the functions of its name the kernel is, counted from the top."""
+    return sum(line < spec.line for line in lines_of(data, spec.kernel))
