@@ -1,0 +1,426 @@
+"""Graded tests of lesson 4: two states, in place, many states, and runs of any length.
+
+Shapes are small and awkward: S, N and H differ and D is no power of two, so that an address computed in the wrong
+order, or a block that does not fit, shows. What is right comes from the float64 oracle in drills/lessons/oracle.py.
+"""
+
+import math
+
+import pytest
+import torch
+
+DTYPES = [torch.float32, torch.float16, torch.bfloat16]
+HALVES = DTYPES[1:]
+EMPTY = -math.inf
+
+
+def short(value):
+    """A dtype's name for a test id; None: pytest's own."""
+    return str(value).removeprefix("torch.") if isinstance(value, torch.dtype) else None
+
+
+def states(rng, *shape, dtype=torch.float32):
+    """v of this shape, D last, and its s: about 8, give or take 2, so that every state counts."""
+    v = torch.randn(shape, generator=rng) + 2 * torch.randn((*shape[:-1], 1), generator=rng)
+    return v.to(dtype), 8 + 2 * torch.randn(shape[:-1], generator=rng)
+
+
+def two_states(rng, S, H, D, dtype=torch.float32):
+    """v_a, s_a, v_b, s_b of the same shape."""
+    return *states(rng, S, H, D, dtype=dtype), *states(rng, S, H, D, dtype=dtype)
+
+
+def runs(rng, indptr, H, D, dtype=torch.float32, index=torch.int32, more=0):
+    """v[M, H, D], s[M, H] and indptr, with `more` rows after the last run."""
+    return *states(rng, indptr[-1] + more, H, D, dtype=dtype), torch.tensor(indptr, dtype=index)
+
+
+def empty_out(v, s, *where, payload=0.0):
+    """Makes the states at these places empty; their v holds `payload`."""
+    for place in where:
+        s[place], v[place] = EMPTY, payload
+
+
+def wide(x):
+    """The same values as every second column of a tensor twice as wide."""
+    return torch.stack([x, x], -1).flatten(-2)[..., ::2]
+
+
+def turned(x):
+    """The same values, with the first two axes swapped in memory: x.transpose(0, 1) is contiguous."""
+    return x.transpose(0, 1).contiguous().transpose(0, 1)
+
+
+def far_apart(x, elements=2**30 + 8):
+    """The same values, with this many elements of untouched memory from one index of the first axis to the next."""
+    memory = torch.empty(elements * (len(x) - 1) + x[0].numel(), dtype=x.dtype)
+    spread = memory.as_strided(x.shape, (elements, *x[0].contiguous().stride()))
+    return spread.copy_(x)
+
+
+# merge_state
+
+
+@pytest.mark.graded("merge_state", "value")
+@pytest.mark.parametrize("dtype", DTYPES, ids=short)
+def test_two_states_merge_as_one(drill, dtype):
+    drill.merge_state(*two_states(drill.rng, S=5, H=3, D=80, dtype=dtype)).agrees()
+
+
+@pytest.mark.graded("merge_state", "value")
+@pytest.mark.parametrize("D", [1, 7, 96, 128, 512])
+def test_any_head_size(drill, D):
+    drill.merge_state(*two_states(drill.rng, S=2, H=3, D=D)).agrees()
+
+
+@pytest.mark.graded("merge_state", "value")
+def test_any_order_and_grouping_gives_one_answer(drill):
+    a, b, c = (states(drill.rng, 2, 1, 20) for _ in range(3))
+    left = drill.merge_state(*drill.merge_state(*a, *b), *c)
+    left.equals(drill.merge_state(*a, *drill.merge_state(*b, *c)))
+    left.equals(drill.merge_state(*drill.merge_state(*c, *a), *b))
+
+
+@pytest.mark.graded("merge_state", "edge")
+def test_two_empty_states_stay_empty(drill):
+    """Beside rows where only one is empty, or none: the rows of a tile need not be alike."""
+    v_a, s_a, v_b, s_b = two_states(drill.rng, S=4, H=2, D=24)
+    empty_out(v_a, s_a, (0, 1), (1, 0), (2, 1), payload=5.0)
+    empty_out(v_b, s_b, (0, 1), (3, 0), (2, 1), payload=-3.0)
+    drill.merge_state(v_a, s_a, v_b, s_b).agrees()
+
+
+@pytest.mark.graded("merge_state", "edge")
+@pytest.mark.parametrize("payload", [math.nan, math.inf])
+def test_what_an_empty_state_holds_is_not_used(drill, payload):
+    v_a, s_a, v_b, s_b = two_states(drill.rng, S=3, H=2, D=24, dtype=torch.float16)
+    empty_out(v_a, s_a, (0, 1), (1, 0), payload=payload)
+    empty_out(v_b, s_b, (0, 1), (2, 0), payload=payload)
+    drill.merge_state(v_a, s_a, v_b, s_b).agrees()
+
+
+@pytest.mark.graded("merge_state", "edge")
+def test_scores_far_from_zero_are_legal(drill):
+    v_a, s_a, v_b, s_b = two_states(drill.rng, S=6, H=1, D=12)
+    offsets = torch.tensor([[-70000.0], [70000.0], [-70000.0], [200.0], [-200.0], [-70000.0]])
+    s_a += offsets
+    s_b += torch.where(torch.arange(6)[:, None] == 2, 70000.0, offsets)
+    s_b[5] = EMPTY
+    drill.merge_state(v_a, s_a, v_b, s_b).agrees()
+
+
+@pytest.mark.graded("merge_state", "edge")
+@pytest.mark.parametrize("S, H", [(1, 1), (0, 3)])
+def test_one_row_and_none(drill, S, H):
+    drill.merge_state(*two_states(drill.rng, S=S, H=H, D=5)).agrees()
+
+
+@pytest.mark.graded("merge_state", "edge")
+def test_inputs_need_not_be_contiguous(drill):
+    v_a, s_a, v_b, s_b = two_states(drill.rng, S=4, H=3, D=20)
+    drill.merge_state(wide(v_a), turned(s_a), turned(v_b), wide(s_b)).agrees()
+
+
+@pytest.mark.graded("merge_state", "memory")
+@pytest.mark.parametrize("D", [33, 320])
+def test_rows_that_fill_no_tile(drill, D):
+    """13 rows of 33 columns, or of 320: the last row and the last column end in the middle of any block."""
+    drill.merge_state(*two_states(drill.rng, S=13, H=1, D=D)).agrees()
+
+
+@pytest.mark.graded("merge_state", "traffic")
+@pytest.mark.parametrize("D", [64, 128])
+def test_every_byte_moves_once(drill, D):
+    args = two_states(drill.rng, S=3, H=4, D=D, dtype=torch.float16)
+    drill.merge_state(*args).agrees().moves_at_most()
+
+
+@pytest.mark.graded("merge_state", "compile")
+def test_merge_state_compiles_for_gpus(drill):
+    drill.compiles()
+
+
+# merge_state_in_place
+
+
+@pytest.mark.graded("merge_state_in_place", "value")
+@pytest.mark.parametrize("dtype", DTYPES, ids=short)
+def test_a_state_is_merged_into_another(drill, dtype):
+    drill.merge_state_in_place(*two_states(drill.rng, S=5, H=3, D=80, dtype=dtype)).agrees()
+
+
+@pytest.mark.graded("merge_state_in_place", "value")
+def test_only_positions_whose_mask_is_true_change(drill):
+    args = two_states(drill.rng, S=5, H=3, D=40)
+    drill.merge_state_in_place(*args, torch.tensor([True, False, False, True, False])).agrees()
+
+
+@pytest.mark.graded("merge_state_in_place", "value")
+@pytest.mark.parametrize("D", [1, 7, 512])
+def test_in_place_for_any_head_size(drill, D):
+    drill.merge_state_in_place(*two_states(drill.rng, S=2, H=3, D=D, dtype=torch.float16)).agrees()
+
+
+@pytest.mark.graded("merge_state_in_place", "edge")
+def test_two_empty_states_make_v_zero_in_place(drill):
+    """And where the mask is False, an empty state's NaN is left as it is."""
+    v, s, v_other, s_other = two_states(drill.rng, S=5, H=2, D=24)
+    empty_out(v, s, (0, 1), (1, 0), (4, 1), payload=math.nan)
+    empty_out(v_other, s_other, (0, 1), (2, 0), (4, 1), payload=math.nan)
+    drill.merge_state_in_place(v, s, v_other, s_other, torch.tensor([True, True, True, True, False])).agrees()
+
+
+@pytest.mark.graded("merge_state_in_place", "edge")
+def test_an_empty_state_changes_nothing_in_place(drill):
+    v, s, v_other, s_other = two_states(drill.rng, S=3, H=2, D=24)
+    s_other.fill_(EMPTY)
+    drill.merge_state_in_place(v, s, v_other, s_other).agrees()
+
+
+@pytest.mark.graded("merge_state_in_place", "edge")
+@pytest.mark.parametrize("kind", ["every second element", "one True for all", "one False for all"])
+def test_the_mask_may_have_any_stride(drill, kind):
+    mask = {
+        "every second element": torch.tensor([1, 0, 0, 1, 0, 1, 1, 0], dtype=torch.bool)[::2],
+        "one True for all": torch.tensor([True]).expand(4),
+        "one False for all": torch.tensor([False]).expand(4),
+    }[kind]
+    drill.merge_state_in_place(*two_states(drill.rng, S=4, H=2, D=12), mask).agrees()
+
+
+@pytest.mark.graded("merge_state_in_place", "edge")
+def test_all_tensors_may_have_any_stride_in_place(drill):
+    v, s, v_other, s_other = two_states(drill.rng, S=4, H=3, D=20)
+    drill.merge_state_in_place(wide(v), turned(s), turned(v_other), wide(s_other)).agrees()
+    drill.merge_state_in_place(turned(v), wide(s), wide(v_other), turned(s_other)).agrees()
+
+
+@pytest.mark.graded("merge_state_in_place", "edge")
+def test_scores_far_from_zero_are_legal_in_place(drill):
+    v, s, v_other, s_other = two_states(drill.rng, S=4, H=1, D=12)
+    s += torch.tensor([[-70000.0], [70000.0], [-70000.0], [-70000.0]])
+    s_other += torch.tensor([[-70000.0], [70000.0], [70000.0], [EMPTY]])
+    drill.merge_state_in_place(v, s, v_other, s_other).agrees()
+
+
+@pytest.mark.graded("merge_state_in_place", "edge")
+@pytest.mark.parametrize("S, H", [(1, 1), (0, 3)])
+def test_one_row_and_none_in_place(drill, S, H):
+    drill.merge_state_in_place(*two_states(drill.rng, S=S, H=H, D=5), torch.ones(S, dtype=torch.bool)).agrees()
+
+
+@pytest.mark.graded("merge_state_in_place", "memory")
+@pytest.mark.parametrize("D", [33, 320])
+def test_rows_that_fill_no_tile_in_place(drill, D):
+    """If several programs share a row, all must have read its s before one overwrites it."""
+    drill.merge_state_in_place(*two_states(drill.rng, S=13, H=1, D=D)).agrees()
+
+
+@pytest.mark.graded("merge_state_in_place", "memory")
+def test_offsets_need_64_bits_in_place(drill):
+    """The last row of v begins more than 2^31 elements after the first."""
+    v, s, v_other, s_other = two_states(drill.rng, S=3, H=2, D=16, dtype=torch.float16)
+    drill.merge_state_in_place(far_apart(v), s, v_other, s_other).agrees()
+
+
+@pytest.mark.graded("merge_state_in_place", "traffic")
+@pytest.mark.parametrize("D", [64, 128])
+def test_every_byte_moves_once_in_place(drill, D):
+    args = two_states(drill.rng, S=3, H=4, D=D, dtype=torch.float16)
+    drill.merge_state_in_place(*args).agrees().moves_at_most()
+
+
+@pytest.mark.graded("merge_state_in_place", "compile")
+def test_merge_state_in_place_compiles_for_gpus(drill):
+    drill.compiles()
+
+
+# merge_states
+
+
+@pytest.mark.graded("merge_states", "value")
+@pytest.mark.parametrize("dtype", DTYPES, ids=short)
+def test_three_states_merge_as_one(drill, dtype):
+    drill.merge_states(*states(drill.rng, 2, 3, 5, 80, dtype=dtype)).agrees()
+
+
+@pytest.mark.graded("merge_states", "value")
+@pytest.mark.parametrize("N", [1, 2, 5, 33, 129])
+def test_any_number_of_states(drill, N):
+    drill.merge_states(*states(drill.rng, 2, N, 3, 12)).agrees()
+
+
+@pytest.mark.graded("merge_states", "value")
+@pytest.mark.parametrize("D", [1, 7, 128, 512])
+def test_many_states_of_any_head_size(drill, D):
+    drill.merge_states(*states(drill.rng, 1, 6, 2, D)).agrees()
+
+
+@pytest.mark.graded("merge_states", "value")
+@pytest.mark.parametrize("order", ["rising", "falling"])
+def test_the_largest_s_may_come_last_or_first(drill, order):
+    """With s rising, every state brings a new maximum."""
+    v, s = states(drill.rng, 1, 300, 1, 3)
+    s[:] = torch.linspace(0, 20, 300)[None, :, None]
+    drill.merge_states(v, s if order == "rising" else s.flip(1)).agrees()
+
+
+@pytest.mark.graded("merge_states", "value")
+@pytest.mark.parametrize("dtype, bits", [(torch.float16, 10), (torch.bfloat16, 7)], ids=["float16", "bfloat16"])
+def test_a_sum_of_two_thousand_states_stays_exact(drill, dtype, bits):
+    """Equal weights, and values whose half-precision sums lose the same way in each step, whatever the block."""
+    column = torch.arange(2.0, 9.0)
+    v = (1 + 2.0**-column - 2.0**-bits).clamp(min=1.0).to(dtype)
+    drill.merge_states(v.expand(1, 2000, 1, 7).contiguous(), torch.zeros(1, 2000, 1)).agrees()
+
+
+@pytest.mark.graded("merge_states", "edge")
+def test_any_of_the_states_may_be_empty(drill):
+    v, s = states(drill.rng, 2, 5, 3, 20)
+    empty_out(v, s, (0, slice(None), 1), (1, slice(0, 4), 0), (1, slice(1, 5), 1), (0, 2, 0), payload=4.0)
+    drill.merge_states(v, s).agrees()
+
+
+@pytest.mark.graded("merge_states", "edge")
+def test_what_empty_states_hold_is_not_used(drill):
+    v, s = states(drill.rng, 2, 4, 3, 20, dtype=torch.float16)
+    empty_out(v, s, (0, slice(None), 1), (1, 3, 0), (1, 0, 1), (0, 2, 0), payload=math.nan)
+    drill.merge_states(v, s).agrees()
+
+
+@pytest.mark.graded("merge_states", "edge")
+def test_hundreds_of_empty_states_may_come_first(drill):
+    """Whole blocks of empty states before the first one that counts."""
+    v, s = states(drill.rng, 1, 300, 1, 3)
+    empty_out(v, s, (0, slice(0, 299)), payload=math.nan)
+    drill.merge_states(v, s).agrees()
+
+
+@pytest.mark.graded("merge_states", "edge")
+@pytest.mark.parametrize("S, N, H", [(2, 0, 3), (0, 4, 3), (1, 1, 1)])
+def test_no_states_no_positions_and_one_of_each(drill, S, N, H):
+    """With N = 0 every state is empty: v = 0 and s = -inf."""
+    drill.merge_states(*states(drill.rng, S, N, H, 5)).agrees()
+
+
+@pytest.mark.graded("merge_states", "edge")
+def test_many_scores_far_from_zero_are_legal(drill):
+    v, s = states(drill.rng, 4, 5, 1, 12)
+    s += torch.tensor([-70000.0, 70000.0, -300.0, -70000.0])[:, None, None]
+    s[3, 2:] += 140000.0
+    drill.merge_states(v, s).agrees()
+
+
+@pytest.mark.graded("merge_states", "edge")
+def test_many_states_need_not_be_contiguous(drill):
+    v, s = states(drill.rng, 2, 5, 3, 12)
+    drill.merge_states(wide(v), turned(s)).agrees()
+    drill.merge_states(turned(v), wide(s)).agrees()
+
+
+@pytest.mark.graded("merge_states", "memory")
+@pytest.mark.parametrize("N, D", [(7, 33), (3, 320)])
+def test_states_and_columns_that_fill_no_block(drill, N, D):
+    drill.merge_states(*states(drill.rng, 1, N, 5, D)).agrees()
+
+
+@pytest.mark.graded("merge_states", "traffic")
+@pytest.mark.parametrize("N, D", [(2, 64), (9, 128), (40, 64)])
+def test_every_value_of_the_states_moves_once(drill, N, D):
+    drill.merge_states(*states(drill.rng, 2, N, 2, D, dtype=torch.float16)).agrees().moves_at_most()
+
+
+@pytest.mark.graded("merge_states", "compile")
+def test_merge_states_compiles_for_gpus(drill):
+    drill.compiles()
+
+
+# variable_length_merge_states
+
+
+@pytest.mark.graded("variable_length_merge_states", "value")
+@pytest.mark.parametrize("dtype", DTYPES, ids=short)
+def test_each_position_merges_its_own_run(drill, dtype):
+    drill.variable_length_merge_states(*runs(drill.rng, [0, 3, 4, 9], H=2, D=80, dtype=dtype)).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "value")
+@pytest.mark.parametrize("D", [1, 7, 512])
+def test_runs_of_any_head_size(drill, D):
+    drill.variable_length_merge_states(*runs(drill.rng, [0, 2, 7], H=3, D=D)).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "value")
+def test_a_long_run_between_short_ones(drill):
+    drill.variable_length_merge_states(*runs(drill.rng, [0, 1, 701, 703], H=1, D=3)).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "value")
+@pytest.mark.parametrize("dtype, bits", [(torch.float16, 10), (torch.bfloat16, 7)], ids=["float16", "bfloat16"])
+def test_a_run_of_two_thousand_stays_exact(drill, dtype, bits):
+    """As for merge_states: sums in half precision would lose in each step."""
+    column = torch.arange(2.0, 9.0)
+    v = (1 + 2.0**-column - 2.0**-bits).clamp(min=1.0).to(dtype)
+    indptr = torch.tensor([0, 2000], dtype=torch.int32)
+    drill.variable_length_merge_states(v.expand(2000, 1, 7).contiguous(), torch.zeros(2000, 1), indptr).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "edge")
+def test_an_empty_run_is_an_empty_state(drill):
+    """At the start, in the middle, twice in a row, and at the end."""
+    indptr = [0, 0, 2, 2, 2, 5, 6, 6]
+    drill.variable_length_merge_states(*runs(drill.rng, indptr, H=1, D=12)).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "edge")
+@pytest.mark.parametrize("index", [torch.int32, torch.int64], ids=short)
+def test_rows_outside_all_runs_belong_to_nobody(drill, index):
+    """indptr starts at 2 and stops 3 rows short. The rows outside hold NaN, and an s larger than any other."""
+    v, s, indptr = runs(drill.rng, [2, 4, 4, 9], H=2, D=12, index=index, more=3)
+    v[:2], v[9:], s[:2], s[9:] = math.nan, math.nan, 50.0, 50.0
+    drill.variable_length_merge_states(v, s, indptr).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "edge")
+@pytest.mark.parametrize("indptr", [[0], [0, 0, 0]], ids=["no positions", "no rows"])
+def test_no_positions_and_no_rows(drill, indptr):
+    drill.variable_length_merge_states(*runs(drill.rng, indptr, H=2, D=5)).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "edge")
+def test_a_run_may_hold_empty_states(drill):
+    v, s, indptr = runs(drill.rng, [0, 2, 5, 305], H=1, D=12)
+    empty_out(v, s, slice(0, 2), slice(3, 4), slice(5, 304), payload=math.nan)
+    drill.variable_length_merge_states(v, s, indptr).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "edge")
+def test_scores_far_from_zero_are_legal_in_runs(drill):
+    v, s, indptr = runs(drill.rng, [0, 3, 6, 9], H=1, D=12)
+    s += torch.tensor([-70000.0, 70000.0, -300.0]).repeat_interleave(3)[:, None]
+    drill.variable_length_merge_states(v, s, indptr).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "edge")
+def test_runs_need_not_be_contiguous(drill):
+    v, s, indptr = runs(drill.rng, [0, 3, 8], H=3, D=12)
+    drill.variable_length_merge_states(wide(v), turned(s), indptr).agrees()
+    drill.variable_length_merge_states(turned(v), wide(s), wide(indptr)).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "memory")
+@pytest.mark.parametrize("D", [33, 320])
+def test_runs_and_columns_that_fill_no_block(drill, D):
+    """The last run ends with the last row of v: one row further there is nothing."""
+    drill.variable_length_merge_states(*runs(drill.rng, [0, 5, 6], H=3, D=D)).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "traffic")
+def test_every_row_of_a_run_moves_once(drill):
+    args = runs(drill.rng, [1, 9, 14], H=2, D=128, dtype=torch.float16, more=1)
+    drill.variable_length_merge_states(*args).agrees().moves_at_most()
+
+
+@pytest.mark.graded("variable_length_merge_states", "compile")
+def test_variable_length_merge_states_compiles_for_gpus(drill):
+    drill.compiles()
