@@ -54,8 +54,7 @@ class Drill:
         self._run.submit(exercise.name, reply.notes.launches)
         if reply.death:
             self._run.count_death(self._test.exercise, reply.death)
-            words = f"{reply.death.words} ({reply.death.signal})" if reply.death.signal else reply.death.words
-            raise GradedFailure(judge.death(reply.death.kind, words, level, called))
+            raise GradedFailure(judge.death(reply.death.kind, reply.death.words, level, called))
         memory_first = sorted(reply.notes.findings, key=lambda one: judge.level_of(one.kind, level) != "memory")
         if memory_first and (reply.raised or judge.level_of(memory_first[0].kind, level) == "memory"):
             raise GradedFailure(judge.finding(memory_first[0], level, called))

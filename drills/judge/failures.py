@@ -21,7 +21,7 @@ MEMORY_KINDS = frozenset(
         "order_dependent",
     }
 )
-MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS")
+MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "illegal memory access", "misaligned address")
 
 
 class GradedFailure(AssertionError):
@@ -100,7 +100,7 @@ DEATHS = {
     "oversized": "Return only what the contract names, in the shapes that it states.",
     "malformed": "Return torch tensors as the contract names them, and leave the grader's channel alone.",
     "processes": "Start no processes: the kernels run by themselves.",
-    "broken": "If your code replaces a part of torch or Triton, take that out. Otherwise this is a fault of the grader.",
+    "broken": "If your code replaces parts of torch or Triton, take that out; if not, this is the grader's fault.",
     "memory": "Allocate only the results and a small workspace.",
 }
 """Kind of death → the likely cause and what to do."""

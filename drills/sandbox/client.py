@@ -104,8 +104,8 @@ class Worker:
         try:
             reply = _reply(answer)
         except wire.Malformed as error:
-            return Reply(death=outcome.malformed(error), printed=self._bury())
-        reply.printed = self.channel.take_printed()
+            reply = Reply(death=outcome.malformed(error))
+        reply.printed = self._bury() if reply.death else self.channel.take_printed()
         return reply
 
     def close(self) -> None:
@@ -178,6 +178,8 @@ def _reply(answer: wire.Message) -> Reply:
     if "oversized" in head:
         raise wire.Oversized(outcome.clean(str(head["oversized"]), outcome.TEXT_LIMIT))
     notes = build(Notes, head.get("notes"), outcome.clean)
+    if "lost" in head:
+        return Reply(death=outcome.device_lost(str(head["lost"])), notes=notes)
     if "broken" in head:
         return Reply(death=outcome.broken(str(head["broken"])), notes=notes)
     if "raised" in head:

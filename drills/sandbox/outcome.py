@@ -96,6 +96,12 @@ def malformed(error: Malformed) -> Death:
     return Death("oversized", f"the answer is too large: {error}")
 
 
+def device_lost(what: str) -> Death:
+    """A kernel on the GPU did what the driver stops a process for."""
+    said = clean(what, TEXT_LIMIT).removeprefix("CUDA error: ")
+    return Death("crash", f"the GPU stopped in your kernel ({said})", "CUDA error")
+
+
 def broken(what: str) -> Death:
     """The instruments around the call failed: by a fault of their own, or because graded code reached into them."""
     return Death("broken", f"the grader's instruments failed on this call ({clean(what, TEXT_LIMIT)})")

@@ -92,6 +92,13 @@ class Graded:
 
         self.place, self.recording = place, recording
         self.status = install()
+        if device == "cuda":
+            import torch
+
+            torch.zeros(1, device="cuda")  # so that starting CUDA counts as the grader's time, not the learner's
+            self.settle = torch.cuda.synchronize
+        else:
+            self.settle = lambda: None
 
     def load(self) -> dict[str, Any]:
         """Load the file: {"functions": [...]} or {"raised": {...}}."""
@@ -115,6 +122,8 @@ class Graded:
             fault = learner.finding(raised.error)
             if fault is not None and fault not in notes.findings:
                 notes.findings.append(fault)
+        except DeviceLost as error:
+            answer["lost"] = str(error)
         except wire.Oversized as error:
             answer["oversized"] = str(error)
         except BaseException as error:
@@ -141,12 +150,20 @@ class Graded:
                 returned = function(*placed.args)
             except BaseException as error:
                 raised = error
+        try:
+            self.settle()
+        except Exception as error:
+            raise DeviceLost(str(error).strip().split("\n")[0]) from None
         layout.check_tree(returned, wire.REPLY)
         seen = recording.notes(returned)
         notes.launches, notes.findings = seen.launches, [*seen.findings, *placed.findings(inplace)]
         if raised is not None:
             raise GradedCodeRaised(raised)
         return returned, [[position, placed.args[position]] for position in inplace]
+
+
+class DeviceLost(Exception):
+    """A kernel left the GPU in a state in which this process can do nothing more with it."""
 
 
 class GradedCodeRaised(Exception):
