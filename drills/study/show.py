@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import ast
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from drills import catalog, source
+from drills import catalog, source, stubs
 from drills.errors import PASSED, WrongUse
 from drills.report import words
 from drills.study import progress, surgery
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return PASSED
 
 
-def _lines(path, names: tuple[str, ...] | None) -> list[Text]:
+def _lines(path: Path, names: tuple[str, ...] | None) -> list[Text]:
     """A file's lines with their numbers; only the named functions and what they use of the file, if names are given."""
     try:
         data = path.read_bytes()
@@ -62,14 +63,17 @@ def _lines(path, names: tuple[str, ...] | None) -> list[Text]:
     text = data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").replace("\r", "\n")
     lines = text.rstrip("\n").split("\n")
     tree = source.parse(data)
-    wanted = range(1, len(lines) + 1)
+    wanted: list[int] = list(range(1, len(lines) + 1))
     if names and isinstance(tree, ast.Module):
         wanted = sorted(_needed(tree, names))
-    return [
-        Text.assemble((f"{number:4} ", "dim"), words.clean_lines(lines[number - 1], 2000))
-        for number in wanted
-        if number <= len(lines)
-    ]
+    shown: list[Text] = []
+    for before, number in zip([0, *wanted], wanted, strict=False):
+        text = lines[number - 1] if number <= len(lines) else ""
+        if shown and number > before + 1:
+            shown.append(Text(""))
+        if text.strip() not in (stubs.BEGIN, stubs.END):
+            shown.append(Text.assemble((f"{number:4} ", "dim"), words.clean_lines(text, 2000)))
+    return shown
 
 
 def _needed(tree: ast.Module, names: tuple[str, ...]) -> set[int]:
