@@ -16,10 +16,16 @@ def rows_a_program(block_d: int) -> int:
     return max(1, 1024 // block_d)
 
 
-def states_a_step(block_d: int) -> int:
-    """2,048 elements a step: the 32 threads of 1 warp have 8 loads of 16 bytes each in flight."""
-    return max(2, 2048 // block_d)
+def states_and_heads(N: int | None, H: int, block_d: int) -> tuple[int, int]:
+    """States a step and heads a program, for N states, or None for a number that differs by position.
 
+    Few states: 4 heads of 128, one state a step, share what a program costs to start. Else 1 warp takes one head of
+    128, or as many small ones as make 128 neighboring elements, and 2,048 elements a step, so that each of its 32
+    threads has 8 loads of 16 bytes in flight.
+    """
+    wide = 512 if N is not None and N <= 4 else 128
+    heads = max(1, min(triton.next_power_of_2(H), wide // block_d))
+    return (1 if wide == 512 else max(2, 2048 // (heads * block_d))), heads
 
 
 @triton.jit
@@ -91,7 +97,7 @@ def merge_state(
     # END SOLUTION
 
 
-@triton.jit(do_not_specialize=["rows"])
+@triton.jit(do_not_specialize=["rows", "H"])
 def merge_in_place_kernel(
     v_ptr,  # [S, H, D] with the strides below, read and overwritten
     s_ptr,  # [S, H] float32 with the strides below, read and overwritten
@@ -200,7 +206,7 @@ def store_state(v_ptr, s_ptr, v, s, position, head, H, D: tl.constexpr, BLOCK_D:
 
 
 # END SOLUTION
-@triton.jit(do_not_specialize=["N"])
+@triton.jit(do_not_specialize=["N", "H"])
 def merge_states_kernel(
     v_n_ptr,  # [S, N, H, D]
     s_n_ptr,  # [S, N, H] float32
@@ -236,16 +242,27 @@ def merge_states(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.
     if S == 0:
         return out_v, out_s
     BLOCK_D = triton.next_power_of_2(D)
-    # Few states: 4 heads share a program's start-up. Many: 1 head and 1 warp, so that no sum crosses warps.
-    BLOCK_N, BLOCK_H, warps = (1, 4, 2) if N <= 4 else (states_a_step(BLOCK_D), 1, 1)
+    # Few states: 4 heads share a program's start-up. Many: 1 head, and no sum crosses threads.
+    BLOCK_H = 4 if N <= 8 else 1
+    BLOCK_N, warps = (1, 1) if N <= 8 else states_a_step(BLOCK_D, S * H, N)
     merge_states_kernel[(S * triton.cdiv(H, BLOCK_H),)](
-        v.contiguous(), s.contiguous(), out_v, out_s, N, H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps
+        v.contiguous(),
+        s.contiguous(),
+        out_v,
+        out_s,
+        N,
+        H,
+        D,
+        BLOCK_N,
+        BLOCK_H,
+        BLOCK_D,
+        num_warps=2 if BLOCK_N == 1 else 1,
     )
     return out_v, out_s
     # END SOLUTION
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["H"])
 def variable_length_kernel(
     v_m_ptr,  # [M, H, D]
     s_m_ptr,  # [M, H] float32
@@ -255,11 +272,13 @@ def variable_length_kernel(
     H,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # states a step
+    BLOCK_H: tl.constexpr,  # heads a program
     BLOCK_D: tl.constexpr,  # D rounded up to a power of two
 ):
     # BEGIN SOLUTION
-    position = tl.program_id(0).to(tl.int64) // H
-    head = tl.program_id(0) % H + tl.arange(0, 1)
+    tiles = tl.cdiv(H, BLOCK_H)
+    position = tl.program_id(0).to(tl.int64) // tiles
+    head = tl.program_id(0) % tiles * BLOCK_H + tl.arange(0, BLOCK_H)
     begin = tl.load(indptr_ptr + position).to(tl.int64)
     count = tl.load(indptr_ptr + position + 1).to(tl.int64) - begin
     v, s = merge_run(v_m_ptr, s_m_ptr, begin, count.to(tl.int32), head, H, D, BLOCK_N, BLOCK_D)
@@ -284,9 +303,9 @@ def variable_length_merge_states(
     if S == 0:
         return out_v, out_s
     BLOCK_D = triton.next_power_of_2(D)
-    BLOCK_N = states_a_step(BLOCK_D)
+    BLOCK_N, warps = states_a_step(BLOCK_D, S * H, v.shape[0] // S)
     variable_length_kernel[(S * H,)](
-        v.contiguous(), s.contiguous(), indptr.contiguous(), out_v, out_s, H, D, BLOCK_N, BLOCK_D, num_warps=1
+        v.contiguous(), s.contiguous(), indptr.contiguous(), out_v, out_s, H, D, BLOCK_N, BLOCK_D, num_warps=warps
     )
     return out_v, out_s
     # END SOLUTION

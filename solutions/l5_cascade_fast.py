@@ -11,8 +11,6 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 LOG2E = 1.4426950408889634
-INTERPRETED_PROGRAMS = 8
-"""How many programs the interpreter is taken to run at once, so that splits are seen there too."""
 
 
 @triton.jit
@@ -42,12 +40,33 @@ def load_tile(at, live_key, live_col, MASKED: tl.constexpr, FULL_D: tl.constexpr
 
 
 @triton.jit
+def merge_in(v, s, first, step, count, live, m, l, acc, D: tl.constexpr, BLOCK_D: tl.constexpr):
+    """Merge states first, first + step, ... (`count` of them) of every row into m, l, acc.
+
+    A state takes part in the recurrence as one key does: its score is s, its value v. Empty states weigh 0.
+    """
+    cols = tl.arange(0, BLOCK_D)
+    for n in tl.range(0, count, loop_unroll_factor=4):
+        at = first + n * step
+        s_n = tl.load(s + at, mask=live, other=float("-inf"))
+        v_n = tl.load(v + at[:, None] * D + cols[None, :], mask=live[:, None] & (cols < D)[None, :], other=0.0)
+        m_new = tl.maximum(m, s_n)
+        shift = tl.where(m_new == float("-inf"), 0.0, m_new)
+        rescale = tl.exp2(m - shift)
+        weight = tl.exp2(s_n - shift)
+        l = l * rescale + weight
+        acc = acc * rescale[:, None] + tl.where((weight > 0)[:, None], weight[:, None] * v_n, 0.0)
+        m = m_new
+    return m, l, acc
+
+
+@triton.jit
 def store_states(v_out, s_out, state, live, m, l, acc, D: tl.constexpr, BLOCK_D: tl.constexpr):
     """Write the rows' states to v_out[state, :] and s_out[state]. A row that saw no key becomes (0, -inf)."""
     cols = tl.arange(0, BLOCK_D)
     safe = tl.where(l > 0, l, 1.0)
     at = state[:, None] * D + cols[None, :]
-    tl.store(v_out + at, acc / safe[:, None], mask=live[:, None] & (cols < D)[None, :])
+    tl.store(v_out + at, (acc / safe[:, None]).to(v_out.dtype.element_ty), mask=live[:, None] & (cols < D)[None, :])
     tl.store(s_out + state, tl.where(l > 0, m + tl.log2(safe), float("-inf")), mask=live)
 
 
@@ -122,16 +141,16 @@ def attend_shared_kernel(
 
 @triton.jit
 def find_group(group_indptr, groups, slot, G: tl.constexpr, BLOCK_M: tl.constexpr):
-    """The last group whose first slot is at or before `slot`; -1 if there is none."""
+    """The last group whose first slot is at or before `slot`; -1 if none. Group g's is first_row // BLOCK_M + g + 1."""
     group = -1
     for start in range(0, groups, 512):
         ids = start + tl.arange(0, 512)
         first_row = tl.load(group_indptr + ids, mask=ids < groups, other=0).to(tl.int32) * G
-        group += tl.sum(((ids < groups) & (first_row // BLOCK_M + ids <= slot)).to(tl.int32), 0)
+        group += tl.sum(((ids < groups) & (first_row // BLOCK_M + ids < slot)).to(tl.int32), 0)
     return group
 
 
-@triton.jit(do_not_specialize=["groups", "N"])
+@triton.jit(do_not_specialize=["B", "groups", "N", "M"])
 def attend_paged_kernel(
     q,  # [B, Hq, D]
     kv,  # [pages, 2, PAGE, Hkv, D]
@@ -139,10 +158,12 @@ def attend_paged_kernel(
     indptr,  # [groups + 1]
     indices,
     last_page_len,  # [groups]
-    v_out,  # [B, splits of N, Hq, D] float32; a request's states are N apart
+    v_out,  # [B, splits of N, Hq, D]; a request's states are N apart
     s_out,  # [B, splits of N, Hq] float32
+    v_done,  # [B, M, Hq, D] float32: states of the launch before; unused if not LAST
+    s_done,  # [B, M, Hq] float32
     scale,
-    groups, HEADS, N,
+    B, groups, HEADS, N, M,
     q_b, q_h, q_d, kv_p, kv_2, kv_n, kv_h, kv_d,  # strides
     PAGE: tl.constexpr,
     GROUPED: tl.constexpr,
@@ -151,11 +172,11 @@ def attend_paged_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_D: tl.constexpr,
+    LAST: tl.constexpr,  # merge the states of the launch before and write the result
     OVERLAP: tl.constexpr,  # runs beside the launch before it, and the next may start beside this one
-    EVICT: tl.constexpr = "evict_first",
 ):  # fmt: skip
-    slot = tl.program_id(1)
     kv_head = tl.program_id(0)
+    slot = tl.program_id(1)
     split = tl.program_id(2)
     if OVERLAP:
         gdc_launch_dependents()
@@ -163,23 +184,26 @@ def attend_paged_kernel(
     keys = tl.arange(0, BLOCK_N)
     live_col = cols < D
 
+    # Rows first_row to end_row attend; rows up to last_row are this program's to write. They differ where requests
+    # are in no group: those before the first belong to the slots before it, those after the last to the last's.
     if GROUPED:
-        group = find_group(group_indptr, groups, slot, G, BLOCK_M)
-        found = group >= 0
-        group = tl.maximum(group, 0)
-        first_row = tl.load(group_indptr + group).to(tl.int32) * G
-        end_row = tl.load(group_indptr + group + 1).to(tl.int32) * G
-        first_row += tl.maximum(slot - (first_row // BLOCK_M + group), 0) * BLOCK_M
-        end_row = tl.where(found, end_row, 0)
+        found = find_group(group_indptr, groups, slot, G, BLOCK_M)
+        group = tl.maximum(found, 0)
+        start_row = tl.load(group_indptr + group).to(tl.int32) * G
+        block = tl.where(found < 0, slot, slot - (start_row // BLOCK_M + group + 1))
+        first_row = tl.where(found < 0, 0, start_row) + block * BLOCK_M
+        end_row = tl.where(found < 0, 0, tl.load(group_indptr + group + 1).to(tl.int32) * G)
+        last_row = tl.where(found < 0, start_row, tl.where(group == groups - 1, B * G, end_row))
     else:
         blocks: tl.constexpr = (G + BLOCK_M - 1) // BLOCK_M
         group = slot // blocks
         first_row = group * G + slot % blocks * BLOCK_M
         end_row = group * G + G
+        last_row = end_row
 
-    if first_row < end_row:
+    if first_row < last_row:
         rows = first_row + tl.arange(0, BLOCK_M)
-        live_row = rows < end_row
+        live_row = rows < last_row
         request = (rows // G).to(tl.int64)
         head = kv_head * G + rows % G
         q_at = request * q_b + head * q_h
@@ -188,7 +212,7 @@ def attend_paged_kernel(
         first_page = tl.load(indptr + group)
         pages = (tl.load(indptr + group + 1) - first_page).to(tl.int32)
         last = tl.load(last_page_len + group, mask=pages > 0, other=0).to(tl.int32)
-        length = tl.maximum(pages - 1, 0) * PAGE + last
+        length = tl.where(first_row < end_row, tl.maximum(pages - 1, 0) * PAGE + last, 0)
         share = tl.cdiv(tl.cdiv(length, BLOCK_N), tl.num_programs(2)) * BLOCK_N
         begin = split * share
         end = tl.minimum(begin + share, length)
@@ -204,19 +228,26 @@ def attend_paged_kernel(
             k_at = page * kv_p + (key % PAGE).to(tl.int64) * kv_n + kv_head * kv_h
             at = k_at[:, None] + cols[None, :] * kv_d
             mask = live[:, None] & live_col[None, :]
-            k_tile = tl.load(kv + at, mask=mask, other=0.0, eviction_policy=EVICT)
-            v_tile = tl.load(kv + at + kv_2, mask=mask, other=0.0, eviction_policy=EVICT)
+            k_tile = tl.load(kv + at, mask=mask, other=0.0, eviction_policy="evict_first")
+            v_tile = tl.load(kv + at + kv_2, mask=mask, other=0.0, eviction_policy="evict_first")
             # The next step's pages are asked for now: K and V need not wait for them then.
             page = tl.load(table + (key + BLOCK_N) // PAGE, mask=key + BLOCK_N < end, other=0).to(tl.int64)
             m, l, acc = attend_tile(q_rows, k_tile, v_tile, live, scale, m, l, acc, True)
+        if GROUPED:
+            l = tl.where(rows < end_row, l, 0.0)
+
+        if LAST:
+            if OVERLAP:
+                gdc_wait()
+            m, l, acc = merge_in(v_done, s_done, request * M * HEADS + head, HEADS, M, live_row, m, l, acc, D, BLOCK_D)
         state = (request * N + split) * HEADS + head
         store_states(v_out, s_out, state, live_row, m, l, acc, D, BLOCK_D)
 
     # A launch is over when its last program is. This one waits for the launch before, so that whoever waits for
     # this launch has waited for both; one program is enough, and the others leave the multiprocessor free.
-    if OVERLAP:
-        if (slot == tl.num_programs(1) - 1) & (kv_head == tl.num_programs(0) - 1) & (split == tl.num_programs(2) - 1):
-            gdc_wait()
+    last_program = (kv_head == tl.num_programs(0) - 1) & (slot == tl.num_programs(1) - 1)
+    if OVERLAP and (not LAST) and last_program & (split == tl.num_programs(2) - 1):
+        gdc_wait()
 
 
 @triton.jit(do_not_specialize=["rows", "N"])
@@ -262,9 +293,9 @@ def merge_states_kernel(
     tl.store(s_out + row, m + tl.log2(total), mask=row < rows)
 
 
-def slots(q: torch.Tensor) -> int:
-    """How many programs of the size used here run at once: two on each multiprocessor."""
-    return 2 * torch.cuda.get_device_properties(q.device).multi_processor_count if q.is_cuda else INTERPRETED_PROGRAMS
+def multiprocessors(q: torch.Tensor) -> int:
+    """Of the GPU; the interpreter is taken for a GPU of four, so that splits are seen there too."""
+    return torch.cuda.get_device_properties(q.device).multi_processor_count if q.is_cuda else 4
 
 
 def overlap(q: torch.Tensor) -> bool:
@@ -279,39 +310,61 @@ def bulk_copies(x: torch.Tensor) -> bool:
     return overlap(x) and x.numel() > 0 and size == 2 and x.stride(2) == 1 and all(step % 16 == 0 for step in steps)
 
 
-def tile(q: torch.Tensor, rows: int) -> dict:
-    """Tile sizes, warps and pipeline depth for blocks of up to `rows` query rows."""
+def tile(q: torch.Tensor, rows: int, many: bool = False) -> dict:
+    """Tile sizes, warps and pipeline depth for blocks of up to `rows` query rows.
+
+    From 64 rows on the matrix units work (wgmma takes 64 rows at least), and three tiles of K and V in flight pay.
+    Fewer rows are bound by memory. many: there are more programs than fit on the GPU at once, and small tiles let more
+    of them run beside each other, which hides more waiting than a deeper pipeline in each.
+    """
     block_d = max(16, triton.next_power_of_2(q.shape[2]))
     row_bytes = block_d * q.element_size()
-    half = q.element_size() == 2
-    most = 128 if half and row_bytes <= 256 else 64 if row_bytes <= 1024 else 16
+    most = 128 if q.element_size() == 2 and row_bytes <= 256 else 64 if row_bytes <= 1024 else 16
     block_m = min(most, max(16, triton.next_power_of_2(rows)))
     return {
         "D": q.shape[2],
         "BLOCK_M": block_m,
-        "BLOCK_N": min(64, max(16, 16384 // row_bytes)),
+        "BLOCK_N": min(32 if many and block_m == 16 else 64, max(16, 16384 // row_bytes)),
         "BLOCK_D": block_d,
         "num_warps": 8 if block_m * block_d > 64 * 128 else 4,
-        "num_stages": 3 if row_bytes <= 512 else 2,
+        "num_stages": 2 if many and block_m == 16 or row_bytes > 512 else 3,
     }
 
 
-def shared_splits(q: torch.Tensor, k: torch.Tensor) -> int:
-    """In how many parts the shared prefix is cut."""
-    rows = q.shape[0] * q.shape[1] // k.shape[1]
-    blocks = triton.cdiv(rows, tile(q, rows)["BLOCK_M"]) * k.shape[1]
-    want = slots(q) if rows <= 64 else slots(q) // 2
-    return max(1, min(want // max(1, blocks), k.shape[0] // 128, 64))
+MATRIX_BYTES = 122
+"""Operations of the attention loop for each byte that memory delivers in the same time: 520 TFLOP/s to 4.26 TB/s."""
 
 
-def paged_splits(q: torch.Tensor, kv_cache: torch.Tensor, level: tuple) -> int:
-    """In how many parts each group's pages are cut. Lengths are on the device; their mean, a hint, is not."""
-    group_indptr, indptr, indices, _ = level
-    groups = max(1, indptr.shape[0] - 1)
-    keys = indices.shape[0] * kv_cache.shape[2] // groups
-    rows = triton.cdiv(q.shape[0], groups) * q.shape[1] // kv_cache.shape[3]
-    blocks = groups * kv_cache.shape[3] * triton.cdiv(rows, tile(q, rows)["BLOCK_M"])
-    return max(1, min(slots(q) // max(1, blocks), keys // 128, 64))
+def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, own_keys: int) -> int:
+    """In how many parts `keys` shared keys are cut, beside a launch that reads `own_keys` keys.
+
+    Bound by memory: a program on every multiprocessor. Bound by the matrix units: as many programs as are done when
+    the memory is done with everything, since each takes a multiprocessor that could be reading own keys, and each
+    part is a state more to write, to read and to merge.
+    """
+    rows = q.shape[0] * q.shape[1] // kv_heads
+    block_m = tile(q, rows)["BLOCK_M"]
+    work = rows * keys / MATRIX_BYTES  # in keys that memory could deliver meanwhile
+    want = 1.0 if work <= keys else min(1.0, 1.5 * work / (keys + own_keys))
+    if block_m == 16:
+        want, least = 2.0, 512
+    else:
+        least = 256
+    programs = triton.cdiv(rows, block_m) * kv_heads
+    return max(1, min(round(want * multiprocessors(q) / max(1, programs)), keys // least, 64))
+
+
+def own_splits(q: torch.Tensor, groups: int, keys: int, kv_heads: int) -> int:
+    """In how many parts the `keys` keys of each of `groups` groups are cut: enough for two programs on each
+    multiprocessor, but no part under 128 keys."""
+    rows = triton.cdiv(q.shape[0], max(1, groups)) * q.shape[1] // kv_heads
+    programs = groups * kv_heads * triton.cdiv(rows, tile(q, rows)["BLOCK_M"])
+    return max(1, min(2 * multiprocessors(q) // max(1, programs), keys // 128, 64))
+
+
+def mean_keys(level: tuple, kv_cache: torch.Tensor) -> int:
+    """Keys a group. Lengths are on the device; their mean, a hint, is not."""
+    return level[2].shape[0] * kv_cache.shape[2] // max(1, level[1].shape[0] - 1)
 
 
 def workspace(q: torch.Tensor, parts: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -340,43 +393,57 @@ def launch_shared(q, k, v, scale, v_out, s_out, config=None) -> None:
     )  # fmt: skip
 
 
-def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside, config=None) -> None:
-    """Attend to one level's pages. beside: the launch ahead is this call's own, so this one may start before it ends."""
+def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside, done=None, config=None) -> None:
+    """Attend to one level's pages. v_out, s_out: as for `launch_shared`, or the result if `done` is given.
+
+    beside: the launch ahead is this call's own, so this one may start before it is over. done: v[B, M, Hq, D] and
+    s[B, M, Hq] of the launch ahead, which this one merges with its own.
+    """
     batch, heads, dim = q.shape
     group_indptr, indptr, indices, last_page_len = (x if x is None else x.contiguous() for x in level)
     groups = indptr.shape[0] - 1
     group = heads // kv_cache.shape[3]
-    config = config or tile(q, group if group_indptr is None else triton.cdiv(batch, max(1, groups)) * group)
+    rows = group if group_indptr is None else triton.cdiv(batch, groups) * group
+    many = groups * kv_cache.shape[3] > 2 * multiprocessors(q)
+    config = config or tile(q, rows, many)
     if group_indptr is None:
-        rows = groups * triton.cdiv(group, config["BLOCK_M"])
+        slots = groups * triton.cdiv(group, config["BLOCK_M"])
     else:
-        rows = batch * group // config["BLOCK_M"] + groups
-    grid = (kv_cache.shape[3], rows, v_out.shape[1])
-    attend_paged_kernel[grid](
+        slots = batch * group // config["BLOCK_M"] + groups + 1
+    parts = 1 if done else v_out.shape[1]
+    v_done, s_done = done or (v_out, s_out)
+    attend_paged_kernel[(kv_cache.shape[3], slots, parts)](
         q, kv_cache, indptr if group_indptr is None else group_indptr, indptr, indices, last_page_len,
-        v_out, s_out, scale * LOG2E, groups, heads, v_out.stride(0) // (heads * dim),
+        v_out, s_out, v_done, s_done, scale * LOG2E,
+        batch, groups, heads, 1 if done else v_out.stride(0) // (heads * dim), v_done.shape[1],
         *q.stride(), *kv_cache.stride(), PAGE=kv_cache.shape[2], GROUPED=group_indptr is not None, G=group,
-        OVERLAP=overlap(q), **config, **launch_options(beside and overlap(q)),
+        LAST=done is not None, OVERLAP=overlap(q), **config, **launch_options(beside and overlap(q)),
     )  # fmt: skip
 
 
-MERGE = {"elements": 2048, "warps": 1, "most": 16}
+def merge_states(v, s, dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """Merge v[B, N, Hq, D] float32 with s[B, N, Hq] into (v[B, Hq, D] in `dtype`, s[B, Hq] float32).
 
-
-def merge_states(v, s, dtype, beside) -> tuple[torch.Tensor, torch.Tensor]:
-    """Merge v[B, N, Hq, D] float32 with s[B, N, Hq] into (v[B, Hq, D] in `dtype`, s[B, Hq] float32)."""
+    One warp a program: the sum over states stays within a thread.
+    """
     batch, parts, heads, dim = v.shape
-    v_out = torch.empty(batch, heads, dim, dtype=dtype, device=v.device)
-    s_out = torch.empty(batch, heads, dtype=torch.float32, device=v.device)
+    v_out, s_out = result(v[:, 0] if parts else v.new_empty(batch, heads, dim), dtype)
     block_d = triton.next_power_of_2(dim)
-    block_n = min(triton.next_power_of_2(max(1, parts)), MERGE["most"], max(1, MERGE["elements"] // block_d))
-    block_r = max(1, MERGE["elements"] // block_d // block_n)
+    block_n = min(triton.next_power_of_2(max(1, parts)), max(1, min(16, 1024 // block_d)))
+    block_r = max(1, 1024 // block_d // block_n)
+    beside = overlap(v) and parts > 0
     if batch:
         merge_states_kernel[(triton.cdiv(batch * heads, block_r),)](
-            v, s, v_out, s_out, batch * heads, parts, heads, dim, block_n, block_r, block_d, num_warps=MERGE["warps"],
-            OVERLAP=beside and overlap(v), **launch_options(beside and overlap(v)),
+            v, s, v_out, s_out, batch * heads, parts, heads, dim, block_n, block_r, block_d, num_warps=1,
+            OVERLAP=beside, **launch_options(beside),
         )  # fmt: skip
     return v_out, s_out
+
+
+def result(q: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """v[B, Hq, D] in `dtype` and s[B, Hq] float32, unwritten."""
+    v = torch.empty(q.shape, dtype=dtype, device=q.device)
+    return v, torch.empty(q.shape[:2], dtype=torch.float32, device=q.device)
 
 
 def attend_shared(
@@ -384,10 +451,10 @@ def attend_shared(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """As l5_cascade.attend_shared."""
     scale = q.shape[2] ** -0.5 if scale is None else scale
-    states = workspace(q, shared_splits(q, k))
+    states = workspace(q, shared_splits(q, k.shape[0], k.shape[1], 0))
     if q.shape[0]:
         launch_shared(q, k, v, scale, *states)
-    return merge_states(*states, torch.float32, beside=True)
+    return merge_states(*states, torch.float32)
 
 
 def attend_paged(
@@ -401,10 +468,10 @@ def attend_paged(
     """As l5_cascade.attend_paged."""
     scale = q.shape[2] ** -0.5 if scale is None else scale
     level = (None, indptr, indices, last_page_len)
-    states = workspace(q, paged_splits(q, kv_cache, level))
+    states = workspace(q, own_splits(q, q.shape[0], mean_keys(level, kv_cache), kv_cache.shape[3]))
     if q.shape[0]:
         launch_paged(q, kv_cache, level, scale, *states, beside=False)
-    return merge_states(*states, torch.float32, beside=True)
+    return merge_states(*states, torch.float32)
 
 
 def cascade(
@@ -417,15 +484,27 @@ def cascade(
     last_page_len: torch.Tensor,
     scale: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """As l5_cascade.cascade: the two attentions run beside each other, the merge behind both."""
+    """As l5_cascade.cascade: the two attentions run beside each other.
+
+    Where all programs of the second are on the GPU at once, each waits for the first and merges what is its own: two
+    launches. Where they are not, waiting programs would keep others out, and a third launch merges.
+    """
     scale = q.shape[2] ** -0.5 if scale is None else scale
+    batch, kv_heads = q.shape[0], k_shared.shape[1]
     level = (None, indptr, indices, last_page_len)
-    shared = shared_splits(q, k_shared)
-    v, s = workspace(q, shared + paged_splits(q, kv_cache, level))
-    if q.shape[0]:
+    keys = mean_keys(level, kv_cache)
+    shared = shared_splits(q, k_shared.shape[0], kv_heads, batch * keys)
+    own = own_splits(q, batch, keys, kv_heads)
+    if own == 1 and 0 < batch * kv_heads <= 4 * multiprocessors(q):
+        states, (v, s) = workspace(q, shared), result(q, q.dtype)
+        launch_shared(q, k_shared, v_shared, scale, *states)
+        launch_paged(q, kv_cache, level, scale, v, s, beside=True, done=states)
+        return v, s
+    v, s = workspace(q, shared + own)
+    if batch:
         launch_shared(q, k_shared, v_shared, scale, v[:, :shared], s[:, :shared])
         launch_paged(q, kv_cache, level, scale, v[:, shared:], s[:, shared:], beside=True)
-    return merge_states(v, s, q.dtype, beside=True)
+    return merge_states(v, s, q.dtype)
 
 
 def multi_level_cascade(
@@ -434,17 +513,22 @@ def multi_level_cascade(
     levels: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]],
     scale: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """As l5_cascade.multi_level_cascade: the levels run beside each other, the merge behind them all."""
+    """As l5_cascade.multi_level_cascade: the levels run beside each other, largest groups first, then one merge."""
     scale = q.shape[2] ** -0.5 if scale is None else scale
-    levels = [level for level in levels if level[1].shape[0] > 1]
-    parts = [paged_splits(q, kv_cache, level) for level in levels]
+    kv_heads = kv_cache.shape[3]
+    levels = sorted((level for level in levels if level[1].shape[0] > 1), key=lambda level: level[1].shape[0])
+    reads = [(level[1].shape[0] - 1) * mean_keys(level, kv_cache) for level in levels]
+    parts = []
+    for level, read in zip(levels, reads, strict=True):
+        groups, keys = level[1].shape[0] - 1, mean_keys(level, kv_cache)
+        alone = groups == 1
+        others = sum(reads) - read
+        parts.append(shared_splits(q, keys, kv_heads, others) if alone else own_splits(q, groups, keys, kv_heads))
     v, s = workspace(q, sum(parts))
-    s.fill_(float("-inf"))  # a request that is in no group of a level is written by nobody
     first = 0
     for i, (level, count) in enumerate(zip(levels, parts, strict=True)):
+        end = first + count
         if q.shape[0]:
-            launch_paged(
-                q, kv_cache, level, scale, v[:, first : first + count], s[:, first : first + count], beside=i > 0
-            )
-        first += count
-    return merge_states(v, s, q.dtype, beside=bool(levels))
+            launch_paged(q, kv_cache, level, scale, v[:, first:end], s[:, first:end], beside=i > 0)
+        first = end
+    return merge_states(v, s, q.dtype)
