@@ -16,16 +16,19 @@ def rows_a_program(block_d: int) -> int:
     return max(1, 1024 // block_d)
 
 
-def states_and_heads(N: int | None, H: int, block_d: int) -> tuple[int, int]:
-    """States a step and heads a program, for N states, or None for a number that differs by position.
+def tile_of_states(N: int, H: int, rows: int, block_d: int) -> tuple[int, int, int]:
+    """States a step, heads a program, warps a program, to merge about N states for each of S * H rows.
 
-    Few states: 4 heads of 128, one state a step, share what a program costs to start. Else 1 warp takes one head of
-    128, or as many small ones as make 128 neighboring elements, and 2,048 elements a step, so that each of its 32
-    threads has 8 loads of 16 bytes in flight.
+    Few states: 4 heads of 128, one state a step, share what a program costs to start. Else one head of 128, or as many
+    small ones as make 128 neighboring elements, and 2,048 elements a step: each thread of 1 warp then has 8 loads of
+    16 bytes in flight. With too few rows to fill a GPU's multiprocessors, a program gets 4 warps and 4 times as much.
     """
-    wide = 512 if N is not None and N <= 4 else 128
+    wide = 512 if N <= 8 else 128
     heads = max(1, min(triton.next_power_of_2(H), wide // block_d))
-    return (1 if wide == 512 else max(2, 2048 // (heads * block_d))), heads
+    if N <= 8:
+        return 1, heads, 1
+    warps = 4 if rows <= 2048 and N >= 64 else 1
+    return max(2, warps * 2048 // (heads * block_d)), heads, warps
 
 
 @triton.jit
@@ -242,21 +245,9 @@ def merge_states(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.
     if S == 0:
         return out_v, out_s
     BLOCK_D = triton.next_power_of_2(D)
-    # Few states: 4 heads share a program's start-up. Many: 1 head, and no sum crosses threads.
-    BLOCK_H = 4 if N <= 8 else 1
-    BLOCK_N, warps = (1, 1) if N <= 8 else states_a_step(BLOCK_D, S * H, N)
+    BLOCK_N, BLOCK_H, warps = tile_of_states(N, H, S * H, BLOCK_D)
     merge_states_kernel[(S * triton.cdiv(H, BLOCK_H),)](
-        v.contiguous(),
-        s.contiguous(),
-        out_v,
-        out_s,
-        N,
-        H,
-        D,
-        BLOCK_N,
-        BLOCK_H,
-        BLOCK_D,
-        num_warps=2 if BLOCK_N == 1 else 1,
+        v.contiguous(), s.contiguous(), out_v, out_s, N, H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps
     )
     return out_v, out_s
     # END SOLUTION
@@ -303,9 +294,10 @@ def variable_length_merge_states(
     if S == 0:
         return out_v, out_s
     BLOCK_D = triton.next_power_of_2(D)
-    BLOCK_N, warps = states_a_step(BLOCK_D, S * H, v.shape[0] // S)
-    variable_length_kernel[(S * H,)](
-        v.contiguous(), s.contiguous(), indptr.contiguous(), out_v, out_s, H, D, BLOCK_N, BLOCK_D, num_warps=warps
-    )
+    BLOCK_N, BLOCK_H, warps = tile_of_states(v.shape[0] // S, H, S * H, BLOCK_D)
+    variable_length_kernel[(S * triton.cdiv(H, BLOCK_H),)](
+        v.contiguous(), s.contiguous(), indptr.contiguous(), out_v, out_s,
+        H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps,
+    )  # fmt: skip
     return out_v, out_s
     # END SOLUTION
