@@ -20,15 +20,17 @@ def tile_of_states(N: int, H: int, rows: int, block_d: int) -> tuple[int, int, i
     """States a step, heads a program, warps a program, to merge about N states for each of S * H rows.
 
     Few states: 4 heads of 128, one state a step, share what a program costs to start. Else one head of 128, or as many
-    small ones as make 128 neighboring elements, and 2,048 elements a step: each thread of 1 warp then has 8 loads of
-    16 bytes in flight. With too few rows to fill a GPU's multiprocessors, a program gets 4 warps and 4 times as much.
+    small ones as make 128 neighboring elements, and 1,024 elements a step: each thread of 1 warp then has 4 loads of
+    16 bytes in flight. Fewer rows are fewer programs, and each must have more in flight: 4 times as much below 4,096
+    rows; below 128, which leaves multiprocessors idle, 16 times and 8 warps.
     """
     wide = 512 if N <= 8 else 128
     heads = max(1, min(triton.next_power_of_2(H), wide // block_d))
     if N <= 8:
         return 1, heads, 1
-    warps = 4 if rows <= 2048 and N >= 64 else 1
-    return max(2, warps * 2048 // (heads * block_d)), heads, warps
+    elements, warps = (1024, 1) if rows >= 4096 else (4096, 1) if rows >= 128 else (16384, 8)
+    states = max(2, elements // (heads * block_d))
+    return min(states, triton.next_power_of_2(N)), heads, warps
 
 
 @triton.jit
