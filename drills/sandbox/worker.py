@@ -159,7 +159,13 @@ class Graded:
         notes.launches, notes.findings = seen.launches, [*seen.findings, *placed.findings(inplace)]
         if raised is not None:
             raise GradedCodeRaised(raised)
-        return returned, [[position, placed.args[position]] for position in inplace]
+        return returned, [[position, _dense(placed.args[position])] for position in inplace]
+
+
+def _dense(tensor: Any) -> Any:
+    """The same values without the memory that lies between them, unless they alone are too many to travel."""
+    small = tensor.numel() * tensor.element_size() <= wire.REPLY.expanded
+    return tensor.contiguous() if small else tensor
 
 
 class DeviceLost(Exception):
