@@ -128,6 +128,13 @@ def test_rows_that_fill_no_tile(drill, D):
     drill.merge_state(*two_states(drill.rng, S=13, H=1, D=D)).agrees()
 
 
+@pytest.mark.graded("merge_state", "memory")
+def test_offsets_need_64_bits(drill):
+    """The last row of v_a begins more than 2^31 elements after the first."""
+    v_a, s_a, v_b, s_b = two_states(drill.rng, S=3, H=2, D=16, dtype=torch.float16)
+    drill.merge_state(far_apart(v_a), s_a, v_b, s_b).agrees()
+
+
 @pytest.mark.graded("merge_state", "traffic")
 @pytest.mark.parametrize("D", [64, 128])
 def test_every_byte_moves_once(drill, D):
@@ -324,6 +331,12 @@ def test_states_and_columns_that_fill_no_block(drill, N, D):
     drill.merge_states(*states(drill.rng, 1, N, 5, D)).agrees()
 
 
+@pytest.mark.graded("merge_states", "memory")
+def test_offsets_of_states_need_64_bits(drill):
+    v, s = states(drill.rng, 3, 2, 2, 16, dtype=torch.float16)
+    drill.merge_states(far_apart(v), s).agrees()
+
+
 @pytest.mark.graded("merge_states", "traffic")
 @pytest.mark.parametrize("N, D", [(2, 64), (9, 128), (40, 64)])
 def test_every_value_of_the_states_moves_once(drill, N, D):
@@ -413,6 +426,12 @@ def test_runs_need_not_be_contiguous(drill):
 def test_runs_and_columns_that_fill_no_block(drill, D):
     """The last run ends with the last row of v: one row further there is nothing."""
     drill.variable_length_merge_states(*runs(drill.rng, [0, 5, 6], H=3, D=D)).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "memory")
+def test_offsets_of_rows_need_64_bits(drill):
+    v, s, indptr = runs(drill.rng, [0, 1, 3], H=2, D=16, dtype=torch.float16)
+    drill.variable_length_merge_states(far_apart(v), s, indptr).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "traffic")

@@ -49,10 +49,9 @@ def merge_states_floor(v: Tensor, s: Tensor) -> int:
 
 
 def runs_floor(v: Tensor, s: Tensor, indptr: Tensor) -> int:
-    """Read every row of a run and write one row a position; s twice and two entries of indptr a program are allowed."""
-    S, H = len(indptr) - 1, s.shape[1]
-    rows = int(indptr[-1] - indptr[0])
-    return H * (rows * (row_bytes(v) + FLOAT) + S * (row_bytes(v) + 2 * indptr.element_size()))
+    """Read indptr and every row of a run once, write one row a position."""
+    rows = int(indptr[-1] - indptr[0]) + len(indptr) - 1
+    return s.shape[1] * rows * row_bytes(v) + len(indptr) * indptr.element_size()
 
 
 def read_of_states(v: Tensor, s: Tensor) -> int:
