@@ -1,4 +1,4 @@
-"""Kernels of the kinds that lessons use, to time the interpreter with; right, and free of what plain Triton crashes on."""
+"""Kernels of the kinds that lessons use, to time the interpreter with; free of what plain Triton crashes on."""
 
 import torch
 import triton

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from drills.instruments.notes import Finding
+from drills.instruments.provenance import extent
 from drills.instruments.trees import leaves, replaced
 from drills.instruments.views import View
 
@@ -122,38 +123,41 @@ class Buffer:
         """A finding if anything but the tensors themselves was written to."""
         if not self.views:
             return []
-        before, after = self._guards()
         (first, _, low, _), (last, _, high, _) = self._outermost()
-        zones = ((before, first, low, "before the start"), (after, last, high, "past the end"))
-        for zone, name, tensor, where in zones:
-            hit = (zone != self.poison).nonzero()
-            if len(hit):
-                return [self._written(name, tensor, where, len(hit))]
-        if self.whole and self._gaps_hit():
-            return [self._written(first, low, "between the rows", 0)]
-        return []
+        hits = self._hits()
+        if not len(hits):
+            return []
+        at, start = int(hits[0]), low.storage_offset() * low.element_size()
+        end = max((t.storage_offset() + extent(t)) * t.element_size() for _, _, t, _ in self.views)
+        if at < start:
+            return [self._written(first, low, "before the start", len(hits))]
+        if at >= end:
+            return [self._written(last, high, "past the end", len(hits))]
+        return [self._written(first, low, "between the rows", len(hits))]
 
     def _outermost(self) -> tuple:
         by_offset = sorted(self.views, key=lambda view: view[2].storage_offset() * view[2].element_size())
         return by_offset[0], by_offset[-1]
 
-    def _gaps_hit(self) -> bool:
-        if any(View(0, 1, tuple(t.size()), tuple(t.stride())).overlapping for _, _, t, _ in self.views):
-            return False
+    def _hits(self) -> torch.Tensor:
+        """Positions in `memory` outside every view that hold something else than poison."""
+        overlapping = any(View(0, 1, tuple(t.size()), tuple(t.stride())).overlapping for _, _, t, _ in self.views)
+        if not self.whole or overlapping:
+            before, after = ((zone != self.poison).nonzero().flatten() for zone in self._guards())
+            return torch.cat([before, after + self.end])
         rest = self.memory.clone()
         for _, _, placed, _ in self.views:
             same = torch.empty(0, dtype=placed.dtype, device=self.device)
             same.set_(rest.untyped_storage(), placed.storage_offset(), placed.size(), placed.stride())
-            raw = torch.full((), self.poison, dtype=torch.uint8, device=self.device).expand(placed.element_size())
-            bits(unrepeated(same)).copy_(raw.contiguous().view(BITS[placed.element_size()])[0])
-        return bool((rest != self.poison).any())
+            raw = torch.full((placed.element_size(),), self.poison, dtype=torch.uint8, device=self.device)
+            bits(unrepeated(same)).copy_(raw.view(BITS[placed.element_size()])[0])
+        return (rest != self.poison).nonzero().flatten()
 
     def _written(self, name: str, tensor: torch.Tensor, where: str, count: int) -> Finding:
         shape = ", ".join(map(str, tensor.shape))
-        bytes_hit = f": {count} bytes" if count else ""
         return Finding(
             "guard_touched",
-            f"memory {where} of {name}[{shape}] was overwritten{bytes_hit}",
+            f"memory {where} of {name}[{shape}] was overwritten: {count} bytes",
             likely="A store ran outside the tensor: mask the lanes past its last row and column.",
             expected="only elements of tensors are written",
         )

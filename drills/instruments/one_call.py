@@ -133,12 +133,8 @@ class Recording:
         return workspaces.setdefault(region.storage, f"workspace {len(workspaces)}")
 
     def _impure(self, what: str, line: int | None, file: str) -> None:
-        """A torch operation that computes with values."""
-        got = f"{what} computes with values outside a kernel"
-        if what.startswith(".") or what == "ctypes":
-            got = f"{what} reads values out of a tensor"
-        finding = Finding(
-            "not_triton", got, likely=ALLOWED, line=line, source=linecache.getline(file, line or 0).strip()
-        )
+        """An operation that has no place outside a kernel."""
+        source = linecache.getline(file, line or 0).strip()
+        finding = Finding("not_triton", what, likely=ALLOWED, line=line, source=source)
         if finding not in self.findings and len(self.findings) < SHOWN:
             self.findings.append(finding)

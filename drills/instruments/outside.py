@@ -27,7 +27,7 @@ class OutOfBounds(KernelFault):
 
 @dataclass(frozen=True)
 class Faulty:
-    """One access with lanes outside. verb: "tl.load"; address: of the first lane outside; bad: how many there are."""
+    """One access with lanes outside. verb: "tl.load of"; address: of the first lane outside; bad: how many are."""
 
     verb: str
     region: Region
@@ -53,11 +53,14 @@ def outside(
 ) -> Finding:
     """What to say of `fault`. others: the launch's other tensors. numbers: integer parameters by name."""
     view = fault.region.view
-    got = f"{fault.verb} of {view.words(fault.region.shown)} {_where(fault)}, in program {program}"
+    got = f"{fault.verb} {view.words(fault.region.shown)} {_where(fault)}, in program {program}"
     other = next((one for one in others if one.view.low <= fault.address < one.view.high), None)
     if other is not None:
         got += f"; that address is in {other.view.words(other.shown)}"
-    return Finding("out_of_bounds", got, likely=_likely(fault, numbers), line=line, source=source)
+    likely = _likely(fault, numbers)
+    if other is not None and abs(fault.element) < WRAP // 2:
+        likely = f"The offset leads from {fault.region.shown} into {other.shown}: check which pointer it is added to."
+    return Finding("out_of_bounds", got, likely=likely, line=line, source=source)
 
 
 def _where(fault: Faulty) -> str:
@@ -86,6 +89,8 @@ def _likely(fault: Faulty, numbers: dict[str, int]) -> str:
     lanes, row = _lanes(fault), view.shape[-1] if view.shape else 1
     block = f"{_named(lanes, numbers)}{lanes}"
     size = f"{_named(row, numbers)}{row}"
+    if fault.element < 0:
+        return "The offset is negative: check what is subtracted, and where the first row starts."
     everything = fault.bad == (fault.addresses.size if fault.mask is None else int(fault.mask.sum()))
     if everything and fault.addresses.size > 1 or fault.addresses.size == 1:
         return "Nothing of what this program touches here is inside: check the offset, or mask rows past the last one."

@@ -19,7 +19,9 @@ from drills.instruments.provenance import FILL, OTHER, Provenance
 from drills.instruments.trees import leaves, replaced
 
 EMPTY = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "resize_", "empty_permuted"}
-NEW = {"zeros", "ones", "full", "arange", "eye", "linspace", "scalar_tensor", "lift_fresh", "lift_fresh_copy"}
+NEW = {"zeros", "ones", "full", "arange", "eye", "linspace", "scalar_tensor"}
+BROUGHT = {"lift_fresh", "lift_fresh_copy"}
+CONSTANTS = {"torch.tensor", "torch.scalar_tensor", "torch.asarray"}
 LIKE = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
 REFILLED = {"fill_", "zero_"}
 ELEMENTWISE = {"clone", "_to_copy", "contiguous", "_reshape_copy", "copy", "view_copy"}
@@ -31,8 +33,10 @@ FOREIGN = tuple(
     os.path.dirname(os.path.abspath(path)) + os.sep for path in (torch.__file__, __file__, os.__file__) if path
 )
 
+READS = "reads values out of a tensor"
+
 Report = Callable[[str, int | None, str], None]
-"""Called with what was done ("torch.exp"), and the learner's line and file."""
+"""Called with what was done, and the learner's line and file."""
 
 _watching: list[Operations] = []
 
@@ -72,6 +76,9 @@ class Operations(TorchDispatchMode):
         elif name in NEW | LIKE:
             for tensor in made:
                 self.provenance.allocated(tensor, FILL)
+        elif name in BROUGHT:
+            for tensor in made:
+                self.provenance.allocated(tensor, FILL if self.public in CONSTANTS else OTHER)
         elif name in REFILLED:
             self.provenance.set(args[0], FILL)
         elif name == "copy_":
@@ -85,7 +92,7 @@ class Operations(TorchDispatchMode):
         flags = self.provenance.flags(source)
         self.provenance.set(target, flags.expand(target.size()))
         if self.provenance.source(target) and bool((flags == OTHER).any()):
-            self.say("a copy of values that no kernel computed")
+            self.say(f".copy_() puts values into {self.provenance.source(target)} that no kernel computed")
 
     def _copied(self, func: Any, name: str, args: tuple, kwargs: dict, result: torch.Tensor) -> None:
         known = self.provenance
@@ -114,7 +121,9 @@ class Operations(TorchDispatchMode):
             if values:
                 known.values.add(tensor.untyped_storage().data_ptr())
         if values:
-            self.say(PUBLIC.get(name) or self.public or f"torch.{name.strip('_')}")
+            what = PUBLIC.get(name) or self.public or f"torch.{name.strip('_')}"
+            reads = name in ("_local_scalar_dense", "is_nonzero")
+            self.say(f"{what} {READS if reads else 'computes with values outside a kernel'}")
 
     def say(self, what: str) -> None:
         """Report one operation."""
@@ -134,7 +143,7 @@ class Names(TorchFunctionMode):
             return func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")
         if name in READERS and args and isinstance(args[0], torch.Tensor) and operations.provenance.is_value(args[0]):
-            operations.say(f".{name}()")
+            operations.say(f".{name}() {READS}")
         before, operations.public = operations.public, operations.public or f"torch.{name.strip('_')}"
         try:
             return func(*args, **(kwargs or {}))
@@ -204,4 +213,4 @@ def _listen() -> None:
 
 def _heard(event: str, arguments: tuple) -> None:
     if event in PEEKS and _watching and not _watching[-1].paused:
-        _watching[-1].say("ctypes")
+        _watching[-1].say(f"ctypes {READS}")

@@ -42,7 +42,7 @@ class Watch:
 
     def load(self, addresses: np.ndarray, mask: np.ndarray | None, itemsize: int, origin: str | None) -> None:
         """Before a load. mask None: all lanes. origin: the parameter that the pointer came from, if known."""
-        found = self._checked("tl.load", addresses, mask, itemsize, origin)
+        found = self._checked("tl.load of", addresses, mask, itemsize, origin)
         if found is not None:
             found[0].loads.append(Access(self.program, self._here(), found[1]))
 
@@ -55,7 +55,7 @@ class Watch:
         values: np.ndarray,
     ) -> None:
         """Before a store of `values`, of the addresses' shape."""
-        found = self._checked("tl.store", addresses, mask, itemsize, origin)
+        found = self._checked("tl.store to", addresses, mask, itemsize, origin)
         if found is None:
             return
         region, index = found
@@ -77,7 +77,7 @@ class Watch:
         ordered: bool,
     ) -> None:
         """Before an atomic operation. ordered: its memory semantics are not "relaxed"."""
-        found = self._checked("an atomic operation", addresses, mask, itemsize, origin)
+        found = self._checked("an atomic operation on", addresses, mask, itemsize, origin)
         if found is None:
             return
         region, index = found
@@ -126,7 +126,7 @@ class Watch:
 
     def _lost(self, verb: str) -> OutOfBounds:
         line = self._here()
-        got = f"{verb} with a pointer to no tensor, in program {self.place(self.program)}"
+        got = f"{verb} a pointer to no tensor, in program {self.place(self.program)}"
         self.fault = Finding("out_of_bounds", got, line=line, source=self._text(line))
         return OutOfBounds(self.fault)
 

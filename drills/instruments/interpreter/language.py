@@ -48,8 +48,8 @@ class Language:
             ("__bool__", lambda tensor: self.truth(tensor)),
             ("__repr__", lambda tensor: repr(wide(tensor.handle))),
             ("__str__", lambda tensor: str(wide(tensor.handle))),
-            ("reduce", self._reduce),
-            ("associative_scan", self._scan),
+            ("reduce", lambda tensor, *args, **named: self._reduce(tensor, *args, **named)),
+            ("associative_scan", lambda tensor, *args, **named: self._scan(tensor, *args, **named)),
         ):
             self.set_attr(tl.tensor, name, value)
 

@@ -134,11 +134,14 @@ def booleans(mask: Any) -> np.ndarray:
     return data if data.dtype == np.bool_ else data != 0
 
 
-def located(pointer: Any, where: Any) -> tuple[Any, np.ndarray]:
-    """Addresses and mask of a block pointer (where: checked dimensions) or a descriptor (where: offsets)."""
+def located(pointer: Any, where: Any) -> tuple[Any, np.ndarray | None]:
+    """Addresses and mask of a block pointer (where: checked dimensions) or a descriptor (where: offsets).
+
+    Without a checked dimension there is no mask.
+    """
     ptrs, mask = pointer.materialize_pointers(where)
     ptrs.origin = getattr(pointer.base, "origin", None)
-    return ptrs, mask
+    return ptrs, mask if len(where) else None
 
 
 def padding(ptrs: Any, option: Any) -> Any:

@@ -50,11 +50,11 @@ def scan(language: Any, inputs: Any, axis: Any, combine: Any, reverse: Any) -> A
     types = [part.dtype for part in parts]
     distance = 1
     while distance < arrays[0].shape[at]:
-        earlier = [_cut(array, at, None, -distance) for array in arrays]
-        later = [_cut(array, at, distance, None) for array in arrays]
-        combined = _combined(language, combine, earlier, later, types)
+        earlier = [np.roll(array, distance, at) for array in arrays]
+        combined = _combined(language, combine, earlier, arrays, types)
         heads = [_cut(array, at, None, distance) for array in arrays]
-        arrays = [np.concatenate([head, tail], axis=at) for head, tail in zip(heads, combined, strict=True)]
+        tails = [_cut(array, at, distance, None) for array in combined]
+        arrays = [np.concatenate(halves, axis=at) for halves in zip(heads, tails, strict=True)]
         distance *= 2
     kept = [tensor(np.ascontiguousarray(flip(array)), dtype) for array, dtype in zip(arrays, types, strict=True)]
     return kept[0] if single else tuple(kept)
