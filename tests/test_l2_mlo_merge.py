@@ -1,0 +1,300 @@
+"""Graded tests of lesson 2: attention over parts of the keys, and the parts merged two at a time and all at once."""
+
+import math
+
+import pytest
+import torch
+
+from drills.lessons.oracle import merge_mlo
+from drills.lessons.parts import partial, random_qkv
+from drills.lessons.triple_draws import as_pair, make_empty, parts_of
+
+DTYPES = [torch.float16, torch.bfloat16, torch.float32]
+COUNTEREXAMPLE = torch.tensor([0.0, 0.0, 10.0]), torch.tensor([0.0, 0.0, 9.0])
+STORY = torch.tensor([1.0, 2.0, 3.0, 0.0]), torch.tensor([10.0, 20.0, 30.0, 40.0])
+
+
+def short(value):
+    """A dtype's name for a test id; None: pytest's own."""
+    return str(value).removeprefix("torch.") if isinstance(value, torch.dtype) else None
+
+
+def one_head(scores, values):
+    """q[1, 1], k[L, 1, 1], v[L, 1, 1] with exactly these scores and values at scale 1."""
+    return torch.ones(1, 1), scores.reshape(-1, 1, 1), values.reshape(-1, 1, 1)
+
+
+def parts_by_hand(scores, values, sizes):
+    """m[N, 1], l[N, 1], o[N, 1, 1] of consecutive parts of these sizes, from the oracle."""
+    ends = torch.tensor(sizes).cumsum(0).tolist()
+    spans = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+    return [t.float() for t in partial(scores[None], values.reshape(-1, 1, 1), spans)]
+
+
+def neutral(parts):
+    """An empty part of the same shape, whose payload is NaN."""
+    return make_empty(parts, torch.ones_like(parts[0], dtype=torch.bool), math.nan)
+
+
+def from_parts(m, l, o, n):
+    """Part n as (m[H], l[H], o[H, D])."""
+    return m[n], l[n], o[n]
+
+
+# partial_attention
+
+
+@pytest.mark.graded("partial_attention", "value")
+def test_two_halves_of_the_page(drill):
+    m, l, o = drill.partial_attention(*one_head(*STORY), 2, 1.0).agrees()
+    assert m.flatten().tolist() == [2.0, 3.0]
+    assert torch.allclose(l.flatten(), torch.tensor([1.3679, 1.0498]), atol=1e-3)
+    assert torch.allclose(o.flatten(), torch.tensor([17.311, 30.474]), atol=1e-2)
+
+
+@pytest.mark.graded("partial_attention", "value")
+@pytest.mark.parametrize("dtype", DTYPES, ids=short)
+def test_three_parts_of_70_keys(drill, dtype):
+    drill.partial_attention(*random_qkv(drill.rng, 70, H=2, D=80, dtype=dtype), 3).agrees()
+
+
+@pytest.mark.graded("partial_attention", "value")
+def test_a_scale_given_replaces_the_default(drill):
+    drill.partial_attention(*random_qkv(drill.rng, 13, H=2), 2, 0.7).agrees()
+
+
+@pytest.mark.graded("partial_attention", "value")
+@pytest.mark.parametrize("num_splits", [1, 2, 5, 9])
+def test_any_number_of_splits_merges_to_the_whole(drill, num_splits):
+    q, k, v = random_qkv(drill.rng, 17, H=2, D=8)
+    parts = drill.partial_attention(q, k, v, num_splits).agrees()
+    drill.partial_attention(q, k, v, 1).equals(tuple(t[None] for t in merge_mlo(*parts)))
+
+
+@pytest.mark.graded("partial_attention", "value")
+def test_more_score_for_every_key_leaves_o_alone(drill):
+    q, k, v = random_qkv(drill.rng, 13, H=2, D=8)
+    q[:, 0] = 8.0
+    o = drill.partial_attention(q, k, v, 3, 1.0).agrees()[2]
+    k_shifted = k.clone()
+    k_shifted[..., 0] += 1.0
+    shifted = drill.partial_attention(q, k_shifted, v, 3, 1.0).agrees()
+    shifted.equals((shifted[0], shifted[1], o))
+
+
+@pytest.mark.graded("partial_attention", "edge")
+@pytest.mark.parametrize("L, num_splits", [(1, 1), (15, 4), (16, 4), (17, 4), (65, 1), (129, 2)])
+def test_parts_of_unequal_length(drill, L, num_splits):
+    drill.partial_attention(*random_qkv(drill.rng, L, H=1), num_splits).agrees()
+
+
+@pytest.mark.graded("partial_attention", "edge")
+@pytest.mark.parametrize("L, num_splits", [(5, 8), (9, 6), (0, 3)])
+def test_parts_past_the_end_are_empty(drill, L, num_splits):
+    m, l, o = drill.partial_attention(*random_qkv(drill.rng, L, H=2), num_splits).agrees()
+    assert m[-1].tolist() == [-math.inf] * 2 and not l[-1].any() and not o[-1].any()
+
+
+@pytest.mark.graded("partial_attention", "edge")
+@pytest.mark.parametrize("D", [1, 96, 512])
+def test_head_size_one_and_large(drill, D):
+    drill.partial_attention(*random_qkv(drill.rng, 9, H=2, D=D), 2).agrees()
+
+
+@pytest.mark.graded("partial_attention", "edge")
+@pytest.mark.parametrize("shift", [-60000.0, 60000.0])
+def test_scores_far_from_zero(drill, shift):
+    scores = shift + torch.tensor([0.0, 2.0, 1.0, 5.0, 3.0])
+    drill.partial_attention(*one_head(scores, torch.arange(5.0)), 2, 1.0).agrees()
+
+
+@pytest.mark.graded("partial_attention", "memory")
+def test_queries_keys_and_values_of_other_strides(drill):
+    q, k, v = random_qkv(drill.rng, 11, H=2)
+    q, k = q.t().contiguous().t(), k.transpose(0, 1).contiguous().transpose(0, 1)
+    drill.partial_attention(q, k, v.repeat_interleave(2, dim=2)[..., ::2], 3).agrees()
+
+
+@pytest.mark.graded("partial_attention", "traffic")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=short)
+def test_a_part_reads_its_own_keys_only(drill, dtype):
+    drill.partial_attention(*random_qkv(drill.rng, 128, H=1, D=64, dtype=dtype), 4).agrees().moves_at_most()
+
+
+@pytest.mark.graded("partial_attention", "compile")
+def test_partial_attention_compiles_for_a_gpu(drill):
+    drill.compiles()
+
+
+# merge_pair
+
+
+@pytest.mark.graded("merge_pair", "value")
+def test_the_two_halves_of_the_page_merge(drill):
+    m, l, o = drill.merge_pair(*as_pair(*parts_by_hand(*STORY, [2, 2]))).agrees()
+    assert m.item() == 3.0 and abs(l.item() - 1.553) < 1e-3 and abs(o.item() - 26.21) < 0.01
+
+
+@pytest.mark.graded("merge_pair", "value")
+@pytest.mark.parametrize("dtype", DTYPES, ids=short)
+def test_two_parts_merge_as_one(drill, dtype):
+    drill.merge_pair(*as_pair(*parts_of(drill.rng, 2, H=5, D=80, dtype=dtype))).agrees()
+
+
+@pytest.mark.graded("merge_pair", "value")
+def test_order_of_the_two_makes_no_difference(drill):
+    a, b = (from_parts(*parts_of(drill.rng, 1), 0) for _ in range(2))
+    drill.merge_pair(*a, *b).agrees().equals(drill.merge_pair(*b, *a))
+
+
+@pytest.mark.graded("merge_pair", "value")
+def test_sequential_streamed_and_tree_order_agree(drill):
+    """Six parts: one after the other; in two streams that meet at the end; two by two."""
+    m, l, o = parts_of(drill.rng, 6)
+    parts = [from_parts(m, l, o, n) for n in range(6)]
+
+    def in_turn(states):
+        first, *others = states
+        for other in others:
+            first = drill.merge_pair(*first, *other)
+        return first
+
+    sequential = in_turn(parts)
+    in_turn([in_turn(parts[0::2]), in_turn(parts[1::2])]).equals(sequential)
+    in_turn([in_turn(parts[n : n + 2]) for n in (0, 2, 4)]).equals(sequential)
+    sequential.equals(merge_mlo(m, l, o))
+
+
+@pytest.mark.graded("merge_pair", "value")
+@pytest.mark.parametrize("turn", range(2))
+def test_any_tree_of_merges_gives_one_answer(drill, turn):
+    """Five parts, two chosen at random and merged until one is left."""
+    m, l, o = parts_of(drill.rng, 5)
+    states = [from_parts(m, l, o, n) for n in range(5)]
+    while len(states) > 1:
+        a, b = (states.pop(int(torch.randint(len(states), (), generator=drill.rng))) for _ in range(2))
+        states.append(drill.merge_pair(*a, *b).agrees())
+    states[0].equals(merge_mlo(m, l, o))
+
+
+@pytest.mark.graded("merge_pair", "edge")
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_an_empty_part_changes_nothing(drill, side):
+    part = from_parts(*parts_of(drill.rng, 1), 0)
+    pair = (*neutral(part), *part) if side == "left" else (*part, *neutral(part))
+    drill.merge_pair(*pair).agrees().equals(part)
+
+
+@pytest.mark.graded("merge_pair", "edge")
+@pytest.mark.parametrize("payload", [0.0, math.nan], ids=["o = 0", "o = nan"])
+def test_two_empty_parts_stay_empty(drill, payload):
+    """In two of four heads; the others are ordinary."""
+    where = torch.tensor([False, True, False, True]).expand(2, 4)
+    m, l, o = drill.merge_pair(*as_pair(*make_empty(parts_of(drill.rng, 2, H=4, D=16), where, payload))).agrees()
+    assert m[1] == -math.inf and l[1] == 0.0 and not o[1].any()
+
+
+@pytest.mark.graded("merge_pair", "edge")
+@pytest.mark.parametrize("gap", [60000.0, 90.0, 0.0])
+def test_maxima_far_from_zero_and_from_each_other(drill, gap):
+    m, l, o = parts_of(drill.rng, 2)
+    m = m.round() - 55000.0
+    m[1] = m[0] + gap
+    drill.merge_pair(*as_pair(m, l, o)).agrees()
+
+
+@pytest.mark.graded("merge_pair", "edge")
+@pytest.mark.parametrize("H, D", [(1, 1), (3, 512), (40, 33)])
+def test_any_number_of_heads_and_any_head_size(drill, H, D):
+    drill.merge_pair(*as_pair(*parts_of(drill.rng, 2, H=H, D=D))).agrees()
+
+
+@pytest.mark.graded("merge_pair", "memory")
+def test_parts_of_other_strides(drill):
+    m_a, l_a, o_a, m_b, l_b, o_b = as_pair(*parts_of(drill.rng, 2, H=4))
+    o_a, m_b = o_a.t().contiguous().t(), m_b.repeat_interleave(3)[::3]
+    drill.merge_pair(m_a, l_a, o_a, m_b, l_b, o_b).agrees()
+
+
+@pytest.mark.graded("merge_pair", "traffic")
+def test_each_part_is_read_once(drill):
+    drill.merge_pair(*as_pair(*parts_of(drill.rng, 2, H=4, D=64, dtype=torch.float16))).agrees().moves_at_most()
+
+
+@pytest.mark.graded("merge_pair", "compile")
+def test_merge_pair_compiles_for_a_gpu(drill):
+    drill.compiles()
+
+
+# merge_mlo
+
+
+@pytest.mark.graded("merge_mlo", "value")
+def test_the_counterexample_to_averaging(drill):
+    """Scores [0, 0, 10], values [0, 0, 9], split 2 + 1: the average of the parts is 4.5."""
+    (o,) = drill.merge_mlo(*parts_by_hand(*COUNTEREXAMPLE, [2, 1])).agrees()
+    assert abs(o.item() - 8.9992) < 1e-4
+
+
+@pytest.mark.graded("merge_mlo", "value")
+@pytest.mark.parametrize("dtype", DTYPES, ids=short)
+def test_seven_parts_merge_as_one(drill, dtype):
+    drill.merge_mlo(*parts_of(drill.rng, 7, H=2, D=80, dtype=dtype)).agrees()
+
+
+@pytest.mark.graded("merge_mlo", "value")
+def test_order_of_the_parts_makes_no_difference(drill):
+    m, l, o = parts_of(drill.rng, 6)
+    mixed = torch.randperm(6, generator=drill.rng)
+    drill.merge_mlo(m[mixed], l[mixed], o[mixed]).agrees().equals(drill.merge_mlo(m, l, o))
+
+
+@pytest.mark.graded("merge_mlo", "edge")
+@pytest.mark.parametrize("N", [1, 2, 65, 300])
+def test_any_number_of_parts(drill, N):
+    """Parts of equal scores, so that every one of them counts."""
+    o = torch.randn(N, 1, 40, generator=drill.rng)
+    drill.merge_mlo(torch.zeros(N, 1), torch.ones(N, 1), o).agrees()
+
+
+@pytest.mark.graded("merge_mlo", "edge")
+def test_no_parts_give_zeros(drill):
+    drill.merge_mlo(*parts_of(drill.rng, 0)).agrees()
+
+
+@pytest.mark.graded("merge_mlo", "edge")
+@pytest.mark.parametrize("payload", [0.0, math.nan], ids=["o = 0", "o = nan"])
+def test_empty_parts_and_a_head_of_empty_parts(drill, payload):
+    where = torch.tensor([[True, True, False], [True, False, False], [True, True, False], [True, False, True]])
+    (o,) = drill.merge_mlo(*make_empty(parts_of(drill.rng, 4), where, payload)).agrees()
+    assert not o[0].any()
+
+
+@pytest.mark.graded("merge_mlo", "edge")
+@pytest.mark.parametrize("shift", [-60000.0, 60000.0])
+def test_maxima_far_from_zero(drill, shift):
+    m, l, o = parts_of(drill.rng, 5)
+    drill.merge_mlo(m.round() + shift, l, o).agrees()
+
+
+@pytest.mark.graded("merge_mlo", "edge")
+@pytest.mark.parametrize("D", [1, 96, 512])
+def test_merge_of_head_size_one_and_large(drill, D):
+    drill.merge_mlo(*parts_of(drill.rng, 9, H=1, D=D)).agrees()
+
+
+@pytest.mark.graded("merge_mlo", "memory")
+def test_all_parts_of_other_strides(drill):
+    m, l, o = parts_of(drill.rng, 4)
+    m, o = m.t().contiguous().t(), o.transpose(0, 1).contiguous().transpose(0, 1)
+    drill.merge_mlo(m, l.repeat_interleave(2, dim=1)[:, ::2], o).agrees()
+
+
+@pytest.mark.graded("merge_mlo", "traffic")
+def test_every_part_is_read_once(drill):
+    drill.merge_mlo(*parts_of(drill.rng, 8, H=2, D=64, dtype=torch.float16)).agrees().moves_at_most()
+
+
+@pytest.mark.graded("merge_mlo", "compile")
+def test_merge_mlo_compiles_for_a_gpu(drill):
+    drill.compiles()
