@@ -51,9 +51,12 @@ def page_problems(page: Page, exercises: Iterable[str]) -> Iterator[str]:
 
 def anchor_problems(page: Page, anchors: Iterable[tuple[str, str]]) -> Iterator[str]:
     """The anchors that others point to and the page lacks; `anchors` holds (who points, anchor)."""
+    lacking: dict[str, list[str]] = {}
     for who, anchor in anchors:
         if anchor not in page.anchors:
-            yield f"{page.path.name}: has no heading '#{anchor}', which {who} points to"
+            lacking.setdefault(anchor, []).append(who)
+    for anchor, pointing in lacking.items():
+        yield f"{page.path.name}: has no heading '#{anchor}', to which {', '.join(pointing)} points"
 
 
 def _sections(page: Page) -> Iterator[str]:

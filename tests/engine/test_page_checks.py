@@ -84,7 +84,7 @@ def test_an_anchor_that_a_mistake_points_to_must_be_there(tmp_path):
     page = sample_page.page(tmp_path)
     assert list(pages.anchor_problems(page, [("the mistake average", "the-first-pitfall")])) == []
     said = list(pages.anchor_problems(page, [("the mistake average", "averages")]))
-    assert said == ["l4_merge_states.md: has no heading '#averages', which the mistake average points to"]
+    assert said == ["l4_merge_states.md: has no heading '#averages', to which the mistake average points"]
 
 
 def test_doctests_share_one_namespace_and_name_their_line(tmp_path):
