@@ -95,7 +95,7 @@ def _pager() -> list[str] | None:
 
 def _through(pager: list[str], text: str) -> None:
     """Shows text in the pager; quitting it early, or Ctrl-C in it, is no error."""
-    environment = {"LESS": "-FRX", **os.environ}
+    environment = {"LESS": "-FRX", "LESSCHARSET": "utf-8", **os.environ}
     with subprocess.Popen(pager, stdin=subprocess.PIPE, env=environment) as process:
         try:
             process.communicate(text.encode("utf-8", "replace"))
