@@ -63,6 +63,7 @@ def load(question: dict[str, Any], files: dict[str, Any]) -> Any:
 def rebuild(graded: Any, asked: dict[str, Any]) -> tuple[Any, Any]:
     """The JIT function and the specialisation that a launch's notes describe."""
     from drills.instruments.gate_compile import Specialisation
+    from drills.instruments.gate_kernels import Unbuildable
 
     kernel = graded.kernel(asked["kernel"], asked["line"], asked["closure"])
     order = {name: place for place, name in enumerate(kernel.arg_names)}
@@ -78,7 +79,10 @@ def rebuild(graded: Any, asked: dict[str, Any]) -> tuple[Any, Any]:
         if parameter.name not in signature and parameter.has_default:
             signature[parameter.name] = "constexpr"
             constants[(parameter.num,)] = parameter.default
-    signature = {name: as_tuple(signature[name]) for name in kernel.arg_names if name in signature}
+    missing = [name for name in kernel.arg_names if name not in signature]
+    if missing:
+        raise Unbuildable(f"the launch says nothing of {missing[0]}")
+    signature = {name: as_tuple(signature[name]) for name in kernel.arg_names}
     divisible = tuple(path(name, order) for name in asked["divisible"] if name.split(".")[0] in order)
     options = {name: graded.decode(value) for name, value in asked["options"].items()}
     options |= {"num_warps": asked["num_warps"], "num_stages": asked["num_stages"]}

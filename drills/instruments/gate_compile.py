@@ -53,6 +53,9 @@ def compile_kernel(kernel: Any, spec: Specialisation, arch: int, full: bool = Tr
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
+    threads = spec.options.get("num_warps", 4) * WARP
+    if threads > THREADS:
+        raise TooMuch(f"threads: the block has {threads}, the limit is {THREADS}")
     attrs = {path: [["tt.divisibility", 16]] for path in spec.divisible}
     source = ASTSource(kernel, spec.signature, spec.constants, attrs)
     target = GPUTarget("cuda", arch, WARP)
@@ -61,9 +64,6 @@ def compile_kernel(kernel: Any, spec: Specialisation, arch: int, full: bool = Tr
         made = by_stages(source, target, spec.options, full) if staged else by_compile(source, target, spec.options)
     if made is None:
         return Figures()
-    threads = spec.options.get("num_warps", 4) * WARP
-    if threads > THREADS:
-        raise TooMuch(f"threads: the block has {threads}, the limit is {THREADS}")
     if made.shared > SHARED[arch]:
         raise TooMuch(f"shared memory: the block needs {made.shared} bytes, sm_{arch} has {SHARED[arch]}")
     return figures(made.ttir, made.ptx, log.getvalue(), made.shared)

@@ -32,6 +32,7 @@ class GradedFile:
         self.path = path
         linecache.checkcache(path)
         self.tree = ast.parse(Path(path).read_bytes(), path)
+        self.functions = [node for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS)]
         spec = importlib.util.spec_from_file_location(NAME, path)
         if spec is None or spec.loader is None:
             raise Unbuildable("the file is no Python file")
@@ -52,7 +53,7 @@ class GradedFile:
         exact = [value for value in named if self.spans(value, line) and closure_of(value) == closure]
         if exact:
             return exact[0]
-        nodes = [node for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS) and node.name == name]
+        nodes = [node for node in self.functions if node.name == name]
         at_line = [node for node in nodes if first_line(node) <= line <= node.lineno]
         nested = at_line or (nodes if len(nodes) == 1 else [])
         top_level = [value for value in named if not closure_of(value)]
@@ -98,8 +99,7 @@ class GradedFile:
         if function.__code__.co_filename != self.path:
             return None
         first = function.__code__.co_firstlineno
-        nodes = [node for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS) and first_line(node) == first]
-        return nodes[0].lineno if nodes else None
+        return next((node.lineno for node in self.functions if first_line(node) == first), None)
 
     def build(self, node: ast.FunctionDef, closure: dict[str, Any]) -> Any:
         """The nested function of `node`, made inside a stand-in for the function around it."""
@@ -120,7 +120,6 @@ class GradedFile:
 
     def decode(self, value: Any, keep: bool = False) -> Any:
         """The value that `constants.encode` wrote. keep: a tl.constexpr stays one (as captured values must)."""
-        import torch
         import triton.language as tl
 
         if not isinstance(value, dict):
@@ -133,7 +132,7 @@ class GradedFile:
         if "dtype" in value:
             return tl.str_to_ty(str(value["dtype"]), None)
         if "torch" in value:
-            return getattr(torch, str(value["torch"]))
+            return getattr(sys.modules["torch"], str(value["torch"]))
         if "tuple" in value:
             return tuple(self.decode(item, keep) for item in value["tuple"])
         if "module" in value and value["module"] in sys.modules:

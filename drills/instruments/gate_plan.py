@@ -14,6 +14,9 @@ from drills.instruments.gate_report import CompileReport, Text, refused, report
 from drills.instruments.gate_spec import Spec
 
 ARCHS = (90, 80)
+FRONT_ARCH = 80
+"""The target whose front end every specialisation passes; the other's takes all that this one's takes."""
+
 SETTLE_S = 0.4
 """Seconds without a larger one after which a family's largest is compiled to the end before it is asked for."""
 
@@ -74,7 +77,7 @@ class Plan:
         self.seconds = seconds
         self.thorough = thorough
         self.entries: dict[tuple[str, str], Entry] = {}
-        self.largest: dict[tuple[str, str], tuple[Entry, float]] = {}
+        self.largest: dict[tuple[str, int, str], tuple[Entry, float]] = {}
         self.exercises: dict[str, dict[tuple[str, str], Entry]] = {}
         self.strikes: Counter = Counter()
         self.unloadable: dict[str, Any] = {}
@@ -93,27 +96,47 @@ class Plan:
             del mine[old]
         fresh = key not in self.entries
         mine[key] = self.entries.setdefault(key, entry)
-        family = (entry.sha256, entry.spec.text if self.thorough else entry.spec.family)
-        best = self.largest.get(family)
-        if best is None or entry.spec.rank > best[0].spec.rank:
-            self.largest[family] = (mine[key], now)
+        for arch in ARCHS:
+            family = (entry.sha256, arch, self.family(entry, arch))
+            best = self.largest.get(family)
+            if best is None or entry.spec.rank > best[0].spec.rank:
+                self.largest[family] = (mine[key], now)
         return mine[key] if fresh else None
 
-    def open(self) -> Iterator[tuple[Entry, int, bool]]:
-        """(entry, arch, full) of what is neither known nor given out: front ends first, then machine code."""
-        best = {id(entry) for entry, _ in self.largest.values()}
-        for full in (False, True):
-            for entry in self.entries.values():
-                if (id(entry) in best) is full:
-                    for arch in ARCHS:
-                        if not entry.has(arch, full) and (arch, full) not in entry.asked:
-                            yield entry, arch, full
+    def family(self, entry: Entry, arch: int) -> str:
+        """What specialisations share of which only the largest is compiled to the end for this target."""
+        if self.thorough:
+            return entry.spec.text
+        if entry.text.is_intricate:
+            return entry.spec.family("each", warps=True)
+        return entry.spec.family("half" if arch == FRONT_ARCH else "any", warps=False)
+
+    def wanted(self) -> Iterator[tuple[Entry, int, bool]]:
+        """(entry, arch, full) of all that should become known: front ends first, then machine code."""
+        best = {(id(entry), arch) for (_, arch, _), (entry, _) in self.largest.items()}
+        seen = {(one.sha256, one.spec.front) for (_, arch, _), (one, _) in self.largest.items() if arch == FRONT_ARCH}
+        for entry in self.entries.values():
+            if (entry.sha256, entry.spec.front) not in seen:
+                seen.add((entry.sha256, entry.spec.front))
+                yield entry, FRONT_ARCH, False
+        for entry in self.entries.values():
+            for arch in ARCHS:
+                if (id(entry), arch) in best:
+                    yield entry, arch, True
+
+    def open(self) -> list[tuple[Entry, int, bool]]:
+        """What is wanted and neither known nor given out."""
+        return [
+            (entry, arch, full)
+            for entry, arch, full in self.wanted()
+            if not entry.has(arch, full) and (arch, full) not in entry.asked
+        ]
 
     def next(self, now: float, hurry: bool) -> Compilation | None:
         """The next compilation to give out, None if there is nothing for now. Settles what needs no asking."""
-        since = {id(entry): at for entry, at in self.largest.values()}
-        for entry, arch, full in list(self.open()):
-            if full and not hurry and now - since[id(entry)] < SETTLE_S:
+        since = {(id(entry), arch): at for (_, arch, _), (entry, at) in self.largest.items()}
+        for entry, arch, full in self.open():
+            if full and not hurry and now - since[id(entry), arch] < SETTLE_S:
                 continue
             entry.asked.add((arch, full))
             known = self._foregone(entry)
@@ -134,19 +157,19 @@ class Plan:
 
     def give_up(self, why: str) -> None:
         """Nothing more can be compiled: say so of all that is open."""
-        for entry, arch, full in list(self.open()):
+        for entry, arch, full in self.open():
             entry.done[arch, full] = refused(entry.spec, f"sm_{arch}", "compile_died", why)
 
     def is_complete(self, exercise: str) -> bool:
         """Whether all that the exercise launched is known as deep as it should be."""
-        best = {id(entry) for entry, _ in self.largest.values()}
-        mine = self.exercises.get(exercise, {}).values()
-        return all(entry.has(arch, id(entry) in best) for entry in mine for arch in ARCHS)
+        mine = {id(entry) for entry in self.exercises.get(exercise, {}).values()}
+        return all(entry.has(arch, full) for entry, arch, full in self.wanted() if id(entry) in mine)
 
     def reports(self, exercise: str, seconds: float) -> list[CompileReport]:
-        """One report a specialisation and target. seconds: how long was waited, for what is not known."""
+        """What is wanted of the exercise's specialisations. seconds: how long was waited, for what is not known."""
+        wanted = {(id(entry), arch) for entry, arch, _ in self.wanted()}
         mine = self.exercises.get(exercise, {}).values()
-        return [entry.best_known(arch, seconds) for entry in mine for arch in ARCHS]
+        return [entry.best_known(arch, seconds) for entry in mine for arch in ARCHS if (id(entry), arch) in wanted]
 
     def _foregone(self, entry: Entry) -> Any:
         """The answer that any question about this entry would get; None if it must be asked."""

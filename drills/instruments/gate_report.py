@@ -89,6 +89,11 @@ class Text:
         except (SyntaxError, ValueError, RecursionError):
             self.functions = []
 
+    @property
+    def is_intricate(self) -> bool:
+        """Whether matrix products or atomics are used: they compile by type and by warps, other code hardly does."""
+        return any(".dot" in line or "atomic_" in line for line in self.lines)
+
     def line(self, number: int | None) -> str:
         """The text of a line, stripped; "" if there is none."""
         return self.lines[number - 1].strip() if number and 1 <= number <= len(self.lines) else ""

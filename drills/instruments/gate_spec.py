@@ -1,7 +1,7 @@
 """What is to be compiled: one distinct specialisation, taken from a launch's notes and checked.
 
 Launch notes come from the process that ran graded code, so every field is checked and capped here before it is used.
-Imports neither torch nor triton. Also says which specialisation stands for others like it (see `family` and `rank`).
+Imports neither torch nor triton. Also says which specialisations stand for others like them (see `family` and `rank`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import math
 import re
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from drills.instruments.notes import Launch
@@ -42,7 +43,7 @@ class Spec:
     options: dict[str, Any]
     closure: dict[str, Any]
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The same specialisation always gives the same text."""
         return self.text_at(self.line)
@@ -51,32 +52,38 @@ class Spec:
         """The text if the kernel stood at another line."""
         return json.dumps({**asdict(self), "line": line}, sort_keys=True, allow_nan=False)
 
+    @cached_property
+    def front(self) -> str:
+        """Text of all that the front end looks at: neither alignment nor warps nor stages."""
+        return json.dumps({**asdict(self), "divisible": (), "num_warps": 0, "num_stages": 0}, sort_keys=True)
+
     def to_json(self) -> dict[str, Any]:
         """A JSON-able dict of all fields."""
         return asdict(self)
 
-    @property
-    def family(self) -> str:
+    def family(self, dtypes: str, warps: bool) -> str:
         """Text shared by specialisations that differ in sizes and alignment only.
 
-        Constants that look like sizes (integers above 1) are left out, as is what is divisible by 16 or folded
-        because it equals 1; flags, dtypes, strings, warps and stages count.
+        dtypes: "each" tells pointer types apart, "half" only whether 16-bit or 8-bit floats are among them, "any" does
+        not. warps: warps and stages count. Flags, dtypes and strings among the constants always count; integers above 0
+        are sizes and strides.
         """
         flags = {name: value for name, value in self.constants.items() if not is_size(value)}
-        types = {name: kind for name, kind in self.signature.items() if kind != "constexpr" and "*" in str(kind)}
-        parts = [self.kernel, self.line, types, flags, self.num_warps, self.num_stages, self.options, self.closure]
-        return json.dumps(parts, sort_keys=True)
+        pointers = {name: kind for name, kind in self.signature.items() if re.search(r"\*|tensordesc", str(kind))}
+        kinds = {"each": pointers, "half": self.reads_half, "any": None}[dtypes]
+        shape = [self.num_warps, self.num_stages, self.options] if warps else [self.options]
+        return json.dumps([self.kernel, self.line, kinds, flags, shape, self.closure], sort_keys=True)
 
-    @property
-    def rank(self) -> tuple[float, int, str]:
-        """Orders a family: the largest tile first of all, then the most that is known of alignment.
+    @cached_property
+    def rank(self) -> tuple[bool, float, int, str]:
+        """Orders a family: half floats before others, the largest tile a thread, then the most known of alignment.
 
-        More shared memory, registers and wider accesses come with both, so the highest stands for the rest.
+        More shared memory, registers and wider accesses come with the last two, so the highest stands for the rest.
         """
-        sizes = [math.log2(value) for value in self.constants.values() if is_size(value)]
-        return sum(sizes), len(self.divisible), self.text
+        sizes = sum(math.log2(value) for value in self.constants.values() if is_size(value))
+        return self.reads_half, sizes - math.log2(self.num_warps), len(self.divisible), self.text
 
-    @property
+    @cached_property
     def reads_half(self) -> bool:
         """Whether a pointer to 16-bit or 8-bit floats is among the arguments."""
         return any(HALF.match(kind) for kind in flat(self.signature.values()))
@@ -151,8 +158,8 @@ def constant(value: Any, depth: int = 0) -> Any:
 
 
 def is_size(value: Any) -> bool:
-    """Whether a constant is an integer above 1, as block and row counts are."""
-    return isinstance(value, int) and not isinstance(value, bool) and value > 1
+    """Whether a constant is an integer above 0, as block sizes, counts and strides are."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def flat(kinds: Any) -> list[str]:
