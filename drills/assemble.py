@@ -65,7 +65,9 @@ def fill(result: LessonResult, lesson: LessonRun, asked: str | None) -> None:
     for exercise in [one for one in result.exercises if one.name in lesson.wanted]:
         tests = _tests(lesson, exercise.name)
         exercise.traffic = lesson.traffic.get(exercise.name)
-        exercise.kernels = [report.to_json() for report in lesson.reports.get(exercise.name, [])]
+        reports = lesson.reports.get(exercise.name, [])
+        exercise.kernels = [report.to_json() for report in reports]
+        exercise.advice = _advice(reports, lesson.lesson.exercise(exercise.name).load_width)
         exercise.levels = {one: _level(lesson, exercise, tests, one, asked) for one in LEVELS}
         if asked is None:
             exercise.tests = tests
@@ -108,6 +110,16 @@ def _level(
     if all(test.outcome == "passed" for test in decided):
         return LevelResult("passed", _note(exercise, level))
     return LevelResult("blocked")
+
+
+def _advice(reports: list, load_width: int) -> list[str]:
+    """What could be faster though it is right."""
+    if not reports:
+        return []
+    from drills.instruments.gate_report import width_advice
+
+    said = width_advice(reports, load_width)
+    return [said] if said else []
 
 
 def _off(lesson: LessonRun, level: str) -> str:

@@ -65,7 +65,7 @@ def start(config: pytest.Config, root: Path) -> Run:
     selections = tuple(catalog.Selection(one, one.exercises) for one in lessons)
     if not selections:
         raise WrongUse(f"--target {option.target}: no lesson's file is there")
-    request = Request(selections, target, None, option.device, option.timeout, option.seed)
+    request = Request(selections, target, None, option.device, option.timeout or 10.0, option.seed)
     sources = {one.lesson.stem: session.inspect(one, request) for one in selections}
     for found in sources.values():
         if found.problem:

@@ -140,6 +140,9 @@ class LessonRun:
         if self.gate is None:
             return None
         self.reports[exercise] = self.gate.reports(exercise, GATE_SECONDS)
+        if not self.reports[exercise] and not self.instruments_on:
+            self.gate_off = self.gate_off or "launches are not seen here: the recorder is off"
+            return None
         return compiled(self.reports[exercise])
 
     def count_death(self, exercise: str, death: Death) -> None:

@@ -144,8 +144,6 @@ class Run:
             self.gate_off = "not in debug mode"
         elif self.request.level not in (None, "compile"):
             self.gate_off = "not asked for"
-        elif importlib.util.find_spec("drills.instruments.gate") is None:
-            self.gate_off = "not there yet"
         else:
             from drills.instruments.gate import CompileGate
 

@@ -23,7 +23,7 @@ def compiled(reports: Sequence[CompileReport]) -> Failure | None:
     for report in reports:
         if not report.ok:
             return Failure(
-                "compile_error",
+                report.kind or "compile_error",
                 "compile",
                 called=f"{report.target}, {report.kernel}({report.specialisation})",
                 got=report.error,

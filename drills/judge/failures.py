@@ -21,7 +21,7 @@ MEMORY_KINDS = frozenset(
         "order_dependent",
     }
 )
-MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "illegal memory access", "misaligned address")
+MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "the GPU stopped in your kernel")
 
 
 class GradedFailure(AssertionError):

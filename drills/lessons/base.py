@@ -44,6 +44,7 @@ class Exercise:
     limit: largest allowed multiple of that floor.
     counted: names of the parameters whose loads alone are counted against the floor; () counts all bytes moved.
     must_read: arguments → the least bytes that kernels must load to have computed the result.
+    load_width: bytes a thread of the solution's kernel loads at once, as the compile gate measures it; 0: no advice.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Exercise:
     limit: float = 1.05
     counted: tuple[str, ...] = ()
     must_read: Callable[..., int] | None = None
+    load_width: int = 0
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,8 @@ def malformed(error: Malformed) -> Death:
 def device_lost(what: str) -> Death:
     """A kernel on the GPU did what the driver stops a process for."""
     said = clean(what, TEXT_LIMIT).removeprefix("CUDA error: ")
+    if "assert" in said:
+        return Death("crash", f"an assertion failed on the GPU ({said})", "CUDA error")
     return Death("crash", f"the GPU stopped in your kernel ({said})", "CUDA error")
 
 

@@ -21,6 +21,7 @@ def run_pytest(entry, monkeypatch, capfd):
 
     def run(*arguments):
         monkeypatch.chdir(entry.root)
+        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         code = pytest.main(["-p", "drills.pytest_plugin", "-p", "no:cacheprovider", "-q", "tests", *arguments])
         return code, "".join(capfd.readouterr())
 
