@@ -10,11 +10,11 @@ function that forks a process which calls `gate_worker.serve` on one end of a so
     gate.close()
 
 What is compiled how far. Every distinct specialisation goes through Triton's front end and verifier; that is where it
-refuses Python that is no kernel. It looks at neither alignment nor warps nor stages, so those that differ in these alone
-go once; and they go for sm_80, whose front end takes nothing that sm_90's does not. Machine code (and with it ptxas,
-shared memory, registers, spills, access widths and TF32) takes ten times as long: 0.18 s. It is made of one
-specialisation of each family, the one with the largest tile a thread and the most known alignment, which needs the most
-shared memory and registers and has the widest accesses. A family is a kernel with its flags:
+refuses Python that is no kernel. It looks at neither alignment nor warps nor stages: what differs in these alone goes
+once. It is run for sm_80, whose front end takes nothing that sm_90's does not. Machine code (and with it ptxas, shared
+memory, registers, spills, access widths and TF32) takes ten times as long: 0.18 s. It is made of one specialisation of
+each family, the one with the largest tile a thread and the most known alignment, which needs the most shared memory and
+registers and has the widest accesses. A family is a kernel with its flags:
 
 - in a file with tl.dot or atomics: by each dtype, warps and stages, for both targets;
 - else for sm_80 with and without half floats, for sm_90 once, preferably with half floats.

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 
-from drills.instruments.gate_phrases import ERRORS, NODES, PYTHON_ONLY, SPOKEN
+from drills.instruments.gate_phrases import ERRORS, FUNCTION, NODES, PYTHON_ONLY, SPOKEN
 
 
 def tidy(error: str) -> str:
@@ -40,13 +41,15 @@ def said(error: str, node: str) -> str:
     return text
 
 
-def advise(error: str, node: str = "", kernel: ast.AST | None = None) -> str:
+def advise(error: str, node: str = "", kernel: ast.AST | None = None, functions: Collection[str] = ()) -> str:
     """One sentence for the learner, "" for an error that is not known.
 
     error: Triton's message. node: the kind of syntax that it names. kernel: the function's syntax tree, which tells a
-    variable that is assigned in one branch from one that is not assigned at all.
+    variable that is assigned in one branch from one that is not assigned at all. functions: names of those in the file.
     """
     text = tidy(error)
+    if (outside := re.search(r"Cannot access global variable (\w+)", text)) and outside[1] in functions:
+        return FUNCTION.replace("{0}", outside[1])
     if name := re.search(r"^(?:name )?'?(\w+)'? is not defined", text):
         return advise_name(name[1], kernel)
     if syntax := re.search(r"unsupported AST node type: (\w+)", text):

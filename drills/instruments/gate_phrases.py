@@ -112,8 +112,7 @@ ERRORS = (
     ),
     (
         r"Cannot access global variable (\w+)",
-        "A kernel sees no Python variable from outside: pass {0} as an argument, or write {0} = tl.constexpr(...); a"
-        " function needs @triton.jit.",
+        "A kernel sees no Python variable from outside: pass {0} as an argument, or write {0} = tl.constexpr(...).",
     ),
     (
         r"f-string",
@@ -183,6 +182,9 @@ ERRORS = (
     (r"fp8\w* not supported|type fp8\w+ not", "sm_80 has no such 8-bit float: load it as another type."),
 )
 """Pattern of the error → advice; groups of the pattern fill {0}. The first that matches counts."""
+
+FUNCTION = "A kernel can call triton.language and @triton.jit functions only: put @triton.jit above {0}."
+"""Advice for a plain function of the file that a kernel calls."""
 
 TF32 = (
     "tl.dot on float32 rounds its inputs to TF32 (10 bits) on a GPU, about 1e-3 off: pass input_precision=\"ieee\"."

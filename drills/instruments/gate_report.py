@@ -144,6 +144,7 @@ def refused(
 ) -> CompileReport:
     """A report of something that did not compile."""
     function = text.function(line) if text else None
+    names = [one.name for one in text.functions] if text else []
     return CompileReport(
         kernel=spec.kernel,
         target=target,
@@ -153,7 +154,7 @@ def refused(
         line=line,
         source=text.line(line)[:MAX_TEXT] if text else "",
         error=said(error, node)[:MAX_TEXT],
-        advice=IMPORT if kind == "compile_import" else advise(error, node, function),
+        advice=IMPORT if kind == "compile_import" else advise(error, node, function, names),
         threads=32 * spec.num_warps,
         half=spec.reads_half,
     )
