@@ -25,9 +25,16 @@ _ASCII = str.maketrans(
     {
         "·": "-", "…": "...", "→": "->", "←": "<-", "×": "x", "−": "-", "–": "-", "—": "-", "∞": "inf", "≤": "<=",
         "≥": ">=", "≠": "!=", "≈": "~", "Σ": "sum", "ℓ": "l", "µ": "u", "“": '"', "”": '"', "‘": "'", "’": "'",
-        "√": "sqrt", "█": "#", "░": ".", "▶": ">", "│": "|", "─": "-", "₂": "2", "²": "^2", "⌈": "ceil(", "⌉": ")",
+        "√": "sqrt", "█": "#", "░": ".", "▶": ">", "│": "|", "─": "-", "═": "=", "▌": "|", "•": "*", "⌈": "ceil(",
+        "⌉": ")", "⌊": "floor(", "⌋": ")", "∈": "in", "∉": "not in", "∪": "u", "∩": "n", "∅": "{}", "⊕": "(+)",
+        "Π": "prod", "⇒": "=>", "⇔": "<=>", "⋯": "...", "′": "'", "±": "+-", "∝": "~", "≪": "<<", "≫": ">>", "ℝ": "R",
+        "μ": "u", "σ": "sigma", "α": "alpha", "β": "beta", "λ": "lambda", "ε": "eps", "τ": "tau", "ᵀ": "^T",
+        **{chr(0x2080 + digit): str(digit) for digit in range(10)},
     }
 )  # fmt: skip
+_SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻"
+_POWER = re.compile(f"[{_SUPERSCRIPTS}]+")
+_POWERS = str.maketrans(_SUPERSCRIPTS, "0123456789+-")
 
 
 def clean(text: object, limit: int = LONGEST) -> str:
@@ -56,6 +63,7 @@ def cap(text: str, limit: int) -> str:
 
 def ascii_only(text: str) -> str:
     """`text` in ASCII, for terminals and logs that have nothing else; what has no counterpart becomes "?"."""
+    text = _POWER.sub(lambda power: "^" + power[0].translate(_POWERS), text)
     return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
 
 

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from drills import catalog
+from drills.report.words import ascii_only
 from drills.study.render import one_line, show
 
 SOURCE = """\
@@ -146,3 +147,13 @@ def test_no_line_of_a_page_is_wider_than_the_terminal(lesson, width):
 )
 def test_the_first_words_of_a_question(source, line):
     assert one_line(source, 12) == line
+
+
+@pytest.mark.parametrize("lesson", [one for one in catalog.lessons() if one.page.is_file()], ids=lambda one: one.short)
+def test_every_sign_of_a_page_has_a_counterpart_in_ascii(lesson):
+    signs = set(shown(lesson.page.read_text(encoding="utf-8"), 80))
+    assert not [sign for sign in signs if ord(sign) > 127 and "?" in ascii_only(sign)]
+
+
+def test_powers_stay_powers_in_ascii():
+    assert ascii_only("2³¹ −10⁴ x⁻¹ log₂ m²") == "2^31 -10^4 x^-1 log2 m^2"
