@@ -36,6 +36,11 @@ class Region:
     loads: list[Access] = field(default_factory=list)
     stores: list[Access] = field(default_factory=list)
     atomics: list[Access] = field(default_factory=list)
+    moved: Traffic = field(default_factory=Traffic)
+
+    def clear(self) -> None:
+        """Forget the accesses, which have been worked through."""
+        self.loads, self.stores, self.atomics = [], [], []
 
     def traffic(self) -> Traffic:
         """Bytes moved; an atomic operation counts as a load and a store."""
@@ -132,4 +137,4 @@ def _in_units(index: Index, view: View, low: int, unit: int) -> Index:
         return shifted(index, shift)
     if isinstance(index, tuple):
         return index[0] * wide + shift, index[1] * wide + shift
-    return (index[:, None] * wide + np.arange(wide) + shift).ravel()
+    return (index[:, None].astype(np.int64) * wide + np.arange(wide) + shift).ravel()

@@ -1,6 +1,6 @@
 """A map from element numbers to small integers over a range that may be far larger than memory.
 
-Numpy only. Indices are a range (start, stop) or an array of int64.
+Numpy only. Indices are a range (start, stop) or an array of integers.
 """
 
 from __future__ import annotations
@@ -78,4 +78,4 @@ def increasing(index: np.ndarray) -> bool:
 
 def shifted(index: Index, by: int) -> Index:
     """The index with `by` added to every number."""
-    return (index[0] + by, index[1] + by) if isinstance(index, tuple) else index + by
+    return (index[0] + by, index[1] + by) if isinstance(index, tuple) else index.astype(np.int64) + by

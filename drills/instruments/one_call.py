@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import linecache
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ import torch
 from drills.instruments import interpreter
 from drills.instruments.ledger import Region
 from drills.instruments.notes import CallOptions, Finding, Launch, Notes
-from drills.instruments.provenance import Provenance, address, extent
+from drills.instruments.provenance import Book, Provenance, address, extent
 from drills.instruments.purity import Watched
 from drills.instruments.results import ALLOWED, checked, named, view
 from drills.instruments.trees import leaves
@@ -54,13 +55,25 @@ class Recording:
 
     def begin(self, launch: Launch, tensors: list, numbers: dict[str, int], line: Callable) -> Watch:
         """A launch starts. tensors: (parameter, tensor) of every pointer."""
+        for _, tensor in tensors:
+            self.provenance.met(tensor)
         regions = {
             name: Region(name, self.provenance.source(tensor) or name, view(tensor), address(tensor))
             for name, tensor in tensors
         }
-        watch = Watch(regions, self._behind(regions), launch.grid, numbers, line)
+        watch = Watch(regions, self._behind(regions), launch.grid, numbers, line, _Known(self.provenance))
         self.launches.append((launch, watch))
         return watch
+
+    def noted(self, launch: Launch, tensors: list) -> None:
+        """A launch on a GPU, where nobody sees what it does: all it was given counts as written."""
+        watch = self.begin(launch, tensors, {}, lambda: (None, ""))
+        watch.blind = True
+        for region in watch.regions.values():
+            self.provenance.handed(region)
+        same = [one for one, _ in self.launches[:-1] if one == launch]
+        if same:
+            self.launches.pop()
 
     def ordered(self, count: int) -> Iterable[int]:
         """The order in which a launch's programs run."""
@@ -74,6 +87,7 @@ class Recording:
         """A launch has ended, or was left by an exception."""
         for region in [*watch.regions.values(), *watch.hidden]:
             self.provenance.stored(region)
+        watch.settle()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -93,10 +107,11 @@ class Recording:
         for launch, watch in self.launches:
             for region in [*watch.regions.values(), *watch.hidden]:
                 called = self._called(region, tensors, workspaces)
-                moved = region.traffic()
+                moved = region.moved
                 if region.name in watch.regions or moved.loaded or moved.stored:
-                    launch.traffic[region.name] = moved
                     launch.tensors[region.name] = called
+                    if not watch.blind:
+                        launch.traffic[region.name] = moved
                 region.shown = called
             notes.launches.append(launch)
             notes.findings += watch.findings()
@@ -117,8 +132,7 @@ class Recording:
         for storage in storages:
             book = self.provenance.books.get(storage)
             if book is not None:
-                whole = View(storage, book.itemsize, (book.keep.untyped_storage().nbytes() // book.itemsize,), (1,))
-                hidden.append(Region(f"behind {storages[storage].name}", storages[storage].shown, whole, storage))
+                hidden.append(whole(storage, book, storages[storage].shown))
         return hidden
 
     def _called(self, region: Region, results: dict[str, torch.Tensor], workspaces: dict[int, str]) -> str:
@@ -138,3 +152,29 @@ class Recording:
         finding = Finding("not_triton", what, likely=ALLOWED, line=line, source=source)
         if finding not in self.findings and len(self.findings) < SHOWN:
             self.findings.append(finding)
+
+
+class _Known(Sequence):
+    """All tensors of the call as regions, made only if somebody looks."""
+
+    def __init__(self, provenance: Provenance) -> None:
+        self.provenance = provenance
+
+    @cached_property
+    def regions(self) -> list[Region]:
+        """Inputs, and what the function allocated."""
+        known = self.provenance
+        inputs = [Region(name, name, view(tensor), address(tensor)) for name, tensor in known.inputs.items()]
+        return inputs + [whole(storage, book, book.name or "a workspace") for storage, book in known.books.items()]
+
+    def __len__(self) -> int:
+        return len(self.regions)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.regions[at]
+
+
+def whole(storage: int, book: Book, shown: str) -> Region:
+    """A whole allocation as a region."""
+    count = book.keep.untyped_storage().nbytes() // book.itemsize
+    return Region(f"behind {shown}", shown, View(storage, book.itemsize, (count,), (1,)), storage)

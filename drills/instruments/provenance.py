@@ -53,6 +53,11 @@ class Provenance:
         if tensor.dtype.is_floating_point:
             self.values.add(address(tensor))
 
+    def met(self, tensor: torch.Tensor) -> None:
+        """A launch uses a tensor; one from before the call (a cached buffer) counts as not written in this call."""
+        if address(tensor) not in self.books and not self.source(tensor):
+            self.allocated(tensor, 0)
+
     def flags(self, tensor: torch.Tensor) -> torch.Tensor:
         """One flag an element, of the tensor's shape: a view that can be written where a book exists."""
         book = self.books.get(address(tensor))
@@ -93,6 +98,14 @@ class Provenance:
                 flags[slice(*index)] |= KERNEL
             else:
                 flags[index] |= np.uint8(KERNEL)
+
+    def handed(self, region: Region) -> None:
+        """A launch that nobody could watch was given this region."""
+        book = self.books.get(region.storage)
+        if book is not None:
+            book.kernel = True
+            if book.flags is not None:
+                book.flags |= KERNEL
 
     def source(self, tensor: torch.Tensor) -> str:
         """The input that a tensor is a view or a copy of; "" if it is neither."""

@@ -6,15 +6,14 @@ reads them out, is reported with the learner's line. torch.empty comes back full
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from drills.instruments import peeks
 from drills.instruments.provenance import FILL, OTHER, Provenance
 from drills.instruments.trees import leaves, replaced
 
@@ -28,17 +27,12 @@ ELEMENTWISE = {"clone", "_to_copy", "contiguous", "_reshape_copy", "copy", "view
 MOVED = {"cat", "stack", "repeat", "flip", "roll", "constant_pad_nd", "expand_copy", "permute_copy", "_unsafe_view"}
 READERS = {"tolist", "numpy", "__array__", "__dlpack__", "__reduce_ex__", "storage", "__format__"}
 PUBLIC = {"_local_scalar_dense": ".item()", "is_nonzero": "bool()", "mm": "torch.matmul", "bmm": "torch.matmul"}
-PEEKS = {"ctypes.string_at", "ctypes.wstring_at", "ctypes.cdata", "ctypes.cdata/buffer"}
-FOREIGN = tuple(
-    os.path.dirname(os.path.abspath(path)) + os.sep for path in (torch.__file__, __file__, os.__file__) if path
-)
+PUBLIC |= {"index": "x[indices]", "index_put_": "x[indices] = ..."}
 
 READS = "reads values out of a tensor"
 
 Report = Callable[[str, int | None, str], None]
 """Called with what was done, and the learner's line and file."""
-
-_watching: list[Operations] = []
 
 
 class Operations(TorchDispatchMode):
@@ -85,7 +79,7 @@ class Operations(TorchDispatchMode):
             self._copied_into(args[0], args[1])
         elif name in ELEMENTWISE | MOVED:
             self._copied(func, name, args, kwargs, result)
-        elif not func.is_view:
+        elif not func.is_view and name != "set_":
             self._computed(func, name, args, kwargs, made)
 
     def _copied_into(self, target: torch.Tensor, source: torch.Tensor) -> None:
@@ -127,7 +121,7 @@ class Operations(TorchDispatchMode):
 
     def say(self, what: str) -> None:
         """Report one operation."""
-        self.report(what, *learner_line())
+        self.report(what, *peeks.learner_line())
 
 
 class Names(TorchFunctionMode):
@@ -159,8 +153,7 @@ class Watched:
         self.names = Names(self.operations)
 
     def __enter__(self) -> Watched:
-        _listen()
-        _watching.append(self.operations)
+        peeks.listen(self._peeked)
         self.names.__enter__()
         self.operations.__enter__()
         return self
@@ -168,7 +161,11 @@ class Watched:
     def __exit__(self, *error: Any) -> None:
         self.operations.__exit__(*error)
         self.names.__exit__(*error)
-        _watching.remove(self.operations)
+        peeks.listen(None)
+
+    def _peeked(self) -> None:
+        if not self.operations.paused:
+            self.operations.say(f"ctypes {READS}")
 
 
 def spoil(tensor: torch.Tensor, poison: bool) -> None:
@@ -186,31 +183,3 @@ def spoil(tensor: torch.Tensor, poison: bool) -> None:
 def writes(argument: Any) -> bool:
     """Whether an operation changes this argument of its schema."""
     return argument.alias_info is not None and argument.alias_info.is_write
-
-
-def learner_line() -> tuple[int | None, str]:
-    """Line and file of the innermost frame outside torch, the instruments and Python's library."""
-    for frame in _frames():
-        file = frame.f_code.co_filename
-        if not file.startswith(FOREIGN) and not file.startswith("<"):
-            return frame.f_lineno, file
-    return None, ""
-
-
-def _frames() -> Iterator[Any]:
-    frame = sys._getframe(2)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-def _listen() -> None:
-    """Hear of ctypes reading memory, once for this process: an audit hook cannot be taken off again."""
-    if not getattr(_listen, "done", False):
-        _listen.done = True
-        sys.addaudithook(_heard)
-
-
-def _heard(event: str, arguments: tuple) -> None:
-    if event in PEEKS and _watching and not _watching[-1].paused:
-        _watching[-1].say(f"ctypes {READS}")

@@ -6,17 +6,20 @@ Numpy only; the interpreter calls it with addresses and masks. It must never let
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from drills.instruments.clashes import clash, clashed, raced
-from drills.instruments.ledger import Access, Meetings, Region, races
+from drills.instruments.ledger import Access, Meetings, Race, Region, races
 from drills.instruments.marks import Index, increasing
 from drills.instruments.notes import Finding
 from drills.instruments.outside import Faulty, OutOfBounds, outside
 from drills.instruments.views import View
+
+SMALL = 1 << 31
+"""Element numbers below this are kept in 32 bits."""
 
 
 @dataclass
@@ -26,7 +29,9 @@ class Watch:
     regions: by pointer parameter. hidden: tensors that were not passed but of which a passed one is a view; an access
     through that view may reach into them. grid: programs along each axis. numbers: what integer parameters hold, for
     the messages. line: a function that tells the learner's line that runs now, and its file. program: the number of
-    the one that runs. file: where the kernel stands. fault: an access that was refused.
+    the one that runs. file: where the kernel stands. known: every other tensor of the call, for pointers
+    that came from no parameter. fault: an access that was refused. blind: the
+    launch ran where no access is seen. met: races, once settled.
     """
 
     regions: dict[str, Region]
@@ -34,17 +39,19 @@ class Watch:
     grid: tuple[int, int, int]
     numbers: dict[str, int]
     line: Callable[[], tuple[int | None, str]]
+    known: Sequence[Region] = ()
     program: int = 0
     meetings: Meetings = field(default_factory=Meetings)
     file: str = ""
     fault: Finding | None = None
+    blind: bool = False
+    met: list[Race] = field(default_factory=list)
     clashes: dict[str, tuple[Region, int, int, int | None]] = field(default_factory=dict)
 
     def load(self, addresses: np.ndarray, mask: np.ndarray | None, itemsize: int, origin: str | None) -> None:
         """Before a load. mask None: all lanes. origin: the parameter that the pointer came from, if known."""
-        found = self._checked("tl.load of", addresses, mask, itemsize, origin)
-        if found is not None:
-            found[0].loads.append(Access(self.program, self._here(), found[1]))
+        for region, index in self._checked("tl.load of", addresses, mask, itemsize, origin):
+            region.loads.append(Access(self.program, self._here(), index))
 
     def store(
         self,
@@ -55,18 +62,15 @@ class Watch:
         values: np.ndarray,
     ) -> None:
         """Before a store of `values`, of the addresses' shape."""
-        found = self._checked("tl.store to", addresses, mask, itemsize, origin)
-        if found is None:
-            return
-        region, index = found
-        line = self._here()
-        region.stores.append(Access(self.program, line, index))
-        if not isinstance(index, tuple) and region.name not in self.clashes and not increasing(index):
-            lanes = np.broadcast_to(values, addresses.shape)
-            lanes = lanes.ravel() if mask is None else lanes[np.broadcast_to(mask, addresses.shape)]
-            element = clash(index, lanes)
-            if element is not None:
-                self.clashes[region.name] = (region, element, self.program, line)
+        for region, index in self._checked("tl.store to", addresses, mask, itemsize, origin):
+            line = self._here()
+            region.stores.append(Access(self.program, line, index))
+            if not isinstance(index, tuple) and region.name not in self.clashes and not increasing(index):
+                lanes = np.broadcast_to(values, addresses.shape)
+                lanes = lanes.ravel() if mask is None else lanes[np.broadcast_to(mask, addresses.shape)]
+                element = clash(index, lanes)
+                if element is not None:
+                    self.clashes[region.name] = (region, element, self.program, line)
 
     def atomic(
         self,
@@ -77,18 +81,22 @@ class Watch:
         ordered: bool,
     ) -> None:
         """Before an atomic operation. ordered: its memory semantics are not "relaxed"."""
-        found = self._checked("an atomic operation on", addresses, mask, itemsize, origin)
-        if found is None:
-            return
-        region, index = found
-        region.atomics.append(Access(self.program, self._here(), index))
-        if ordered:
-            self.meetings.saw(self.program, addresses.ravel() if mask is None else addresses[mask])
+        for region, index in self._checked("an atomic operation on", addresses, mask, itemsize, origin):
+            region.atomics.append(Access(self.program, self._here(), index))
+            if ordered:
+                self.meetings.saw(self.program, addresses.ravel() if mask is None else addresses[mask])
+
+    def settle(self) -> None:
+        """The launch has ended: work out bytes and races, and let go of the log."""
+        every = [*self.regions.values(), *self.hidden]
+        self.met = races(every, self.meetings)
+        for region in every:
+            region.moved = region.traffic()
+            region.clear()
 
     def findings(self) -> list[Finding]:
-        """Races, worked out when the launch has ended and tensors have their final names."""
-        met = races([*self.regions.values(), *self.hidden], self.meetings)
-        found = [raced(race, self.place(race.first), self.place(race.second)) for race in met]
+        """What went wrong, with the names that the tensors have by now."""
+        found = [raced(race, self.place(race.first), self.place(race.second)) for race in self.met]
         found += [clashed(region, element, self.place(at), line) for region, element, at, line in self.clashes.values()]
         for finding in found:
             finding.source = self._text(finding.line)
@@ -104,37 +112,43 @@ class Watch:
 
     def _checked(
         self, verb: str, addresses: np.ndarray, mask: np.ndarray | None, itemsize: int, origin: str | None
-    ) -> tuple[Region, Index] | None:
-        """The region and the elements of it that are touched; None if every lane is masked off."""
+    ) -> list[tuple[Region, Index]]:
+        """The region that is touched and which elements of it; several regions only for pointers of no parameter."""
         active = addresses.ravel() if mask is None else addresses[mask]
         count = active.size
         if not count:
-            return None
-        low, high = (int(active[0]),) * 2 if count == 1 else (int(active.min()), int(active.max()))
-        region = self._region(origin, low)
+            return []
+        region = self.regions.get(origin)
         if region is None:
-            raise self._lost(verb)
+            return self._scattered(verb, active, itemsize)
+        low, high = (int(active[0]),) * 2 if count == 1 else (int(active.min()), int(active.max()))
         view = region.view
         if low < view.low or high + itemsize > view.high or not view.dense:
             bad = ~view.covers(active, itemsize)
             if bad.any():
-                region = self._sibling(region, active, itemsize)
-                if region is None:
-                    raise self._outside(verb, addresses, mask, itemsize, origin, active[bad], low)
-                view = region.view
-        return region, elements(active, low, high, view, itemsize)
+                found = self._sibling(region, active, itemsize)
+                if found is None:
+                    lost = active[bad]
+                    raise self._outside(Faulty(verb, region, addresses, mask, itemsize, int(lost[0]), lost.size))
+                region = found
+        return [(region, elements(active, low, high, region.view, itemsize))]
 
-    def _lost(self, verb: str) -> OutOfBounds:
-        line = self._here()
-        got = f"{verb} a pointer to no tensor, in program {self.place(self.program)}"
-        self.fault = Finding("out_of_bounds", got, line=line, source=self._text(line))
-        return OutOfBounds(self.fault)
-
-    def _region(self, origin: str | None, address: int) -> Region | None:
-        """The region that a pointer belongs to: by where it came from, else the one that holds or is nearest to it."""
-        if origin in self.regions:
-            return self.regions[origin]
-        return min(self.regions.values(), key=lambda region: distance(region.view, address), default=None)
+    def _scattered(self, verb: str, active: np.ndarray, itemsize: int) -> list[tuple[Region, Index]]:
+        """For pointers that came from a table or from arithmetic: whichever known tensors hold the lanes."""
+        found = []
+        while active.size:
+            holds = None
+            for region in (*self.regions.values(), *self.hidden, *self.known):
+                holds = region.view.covers(active, itemsize)
+                if holds[0]:
+                    break
+            if holds is None or not holds[0]:
+                raise self._lost(verb)
+            if not any(region is one for one in (*self.regions.values(), *self.hidden)):
+                self.hidden.append(region)
+            mine, active = active[holds], active[~holds]
+            found.append((region, elements(mine, int(mine.min()), int(mine.max()), region.view, itemsize)))
+        return found
 
     def _sibling(self, region: Region, active: np.ndarray, itemsize: int) -> Region | None:
         """Another tensor of the same storage that holds all these addresses."""
@@ -143,18 +157,17 @@ class Watch:
                 return other
         return None
 
-    def _outside(self, verb, addresses, mask, itemsize, origin, bad, low) -> OutOfBounds:
-        region = self._region(origin, low)
-        others = [other for other in self.regions.values() if other is not region]
+    def _lost(self, verb: str) -> OutOfBounds:
         line = self._here()
-        self.fault = outside(
-            Faulty(verb, region, addresses, mask, itemsize, int(bad[0]), int(bad.size)),
-            others,
-            self.numbers,
-            self.place(self.program),
-            line,
-            self._text(line),
-        )
+        got = f"{verb} an address in no tensor, in program {self.place(self.program)}"
+        self.fault = Finding("out_of_bounds", got, line=line, source=self._text(line))
+        return OutOfBounds(self.fault)
+
+    def _outside(self, fault: Faulty) -> OutOfBounds:
+        others = [other for other in self.regions.values() if other is not fault.region]
+        line = self._here()
+        place = self.place(self.program)
+        self.fault = outside(fault, others, self.numbers, place, line, self._text(line))
         return OutOfBounds(self.fault)
 
     def _here(self) -> int | None:
@@ -171,11 +184,6 @@ def elements(active: np.ndarray, low: int, high: int, view: View, itemsize: int)
     if itemsize == unit and last - first == active.size - 1 and (active[1:] - active[:-1] == unit).all():
         return first, last + 1
     numbers = (active - np.uint64(view.low)).astype(np.int64) // unit
-    if itemsize <= unit:
-        return numbers
-    return (numbers[:, None] + np.arange(itemsize // unit)).ravel()
-
-
-def distance(view: View, address: int) -> int:
-    """Bytes from an address to the nearest byte of a view."""
-    return max(view.low - address, address - view.high + 1, 0)
+    if itemsize > unit:
+        numbers = (numbers[:, None] + np.arange(itemsize // unit)).ravel()
+    return numbers.astype(np.int32) if last < SMALL else numbers

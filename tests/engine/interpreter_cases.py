@@ -7,6 +7,7 @@ import torch
 import triton
 import triton.language as tl
 from triton.language import arange, load, store
+from triton.language.extra import libdevice
 
 HALF = tl.constexpr(0.5)
 NAN = float("nan")
@@ -472,4 +473,92 @@ def index_of_max_kernel(x_ptr, o_ptr, B: tl.constexpr):
 def argmax_and_argmin():
     o = torch.zeros(3, dtype=torch.int32)
     index_of_max_kernel[(1,)](torch.tensor([1.0, 7.0, 0.5, 7.0]), o, 4)
+    return o.tolist()
+
+
+@triton.jit
+def libdevice_kernel(x_ptr, o_ptr, B: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, B))
+    tl.store(o_ptr + tl.arange(0, B), libdevice.exp2(x) + libdevice.pow(x, 2.0))
+
+
+@case
+def libdevice_functions():
+    o = torch.zeros(2)
+    libdevice_kernel[(1,)](torch.tensor([1.0, 3.0]), o, 2)
+    return o.tolist()
+
+
+@triton.jit
+def assembly_kernel(x_ptr):
+    tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [tl.load(x_ptr)], dtype=tl.int32, is_pure=True, pack=1)
+
+
+@case
+def assembly_is_announced():
+    try:
+        assembly_kernel[(1,)](torch.zeros(1, dtype=torch.int32))
+    except Exception as error:
+        return str(error)
+    return "ran"
+
+
+@triton.jit
+def atomic_extremes_kernel(x_ptr, o_ptr):
+    tl.atomic_max(o_ptr, tl.load(x_ptr + tl.program_id(0)))
+    tl.atomic_min(o_ptr + 1, tl.load(x_ptr + tl.program_id(0)))
+
+
+@case
+def atomic_max_and_min_of_floats():
+    o = torch.tensor([-2.0, 2.0])
+    atomic_extremes_kernel[(3,)](torch.tensor([-1.5, 0.5, 1.0]), o)
+    return o.tolist()
+
+
+@triton.jit
+def tuple_kernel(parts, o_ptr):
+    for i in tl.static_range(len(parts)):
+        tl.store(o_ptr + i, tl.load(parts[i]))
+
+
+@case
+def tuples_of_pointers():
+    o = torch.zeros(2)
+    tuple_kernel[(1,)]((torch.tensor([3.0]), torch.tensor([4.0])), o)
+    return o.tolist()
+
+
+@triton.jit
+def flags_kernel(o_ptr, n, mask_ptr, EMPTY: tl.constexpr):
+    ready = n > 3 and not n > 5
+    if EMPTY is None or tl.load(EMPTY) > 0:
+        if mask_ptr is not None and n > 100:
+            tl.store(o_ptr, 7.0)
+        n += 1
+        tl.store(o_ptr, (1.0 if ready else 2.0) + n)
+
+
+@case
+def scalar_logic():
+    o = torch.zeros(2)
+    flags_kernel[(1,)](o, 4, None, None)
+    flags_kernel[(1,)](o[1:], 8, None, None)
+    return o.tolist()
+
+
+@triton.jit
+def sums_of_rows_kernel(x_ptr, o_ptr, B: tl.constexpr):
+    d = tl.arange(0, B)
+    x = tl.load(x_ptr + d[:, None] * B + d[None, :])
+    tl.store(o_ptr + d, tl.sum(x, axis=0))
+    tl.store(o_ptr + B + d, tl.max(x, axis=1))
+    tl.store(o_ptr + 2 * B + d, tl.sum(x, axis=1, keep_dims=True).reshape([B]))
+    tl.store(o_ptr + 3 * B, tl.sum(x))
+
+
+@case
+def sums_along_each_axis():
+    o = torch.zeros(7)
+    sums_of_rows_kernel[(1,)](torch.tensor([[1.0, 2.0], [3.0, 5.0]]), o, 2)
     return o.tolist()

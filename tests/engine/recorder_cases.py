@@ -756,3 +756,57 @@ def arguments_in_lists():
         return masked_copy(levels[0][1])
 
     return seen(function, {"levels": [(torch.ones(2), torch.ones(3))]})
+
+
+@triton.jit
+def table_kernel(table_ptr, o_ptr, at):
+    x_ptr = tl.load(table_ptr + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+    tl.store(o_ptr + tl.program_id(0), tl.load(x_ptr + at))
+
+
+def by_table(at):
+    def function(x, y):
+        o = torch.empty(2)
+        table_kernel[(2,)](torch.tensor([x.data_ptr(), y.data_ptr()]), o, at)
+        return o
+
+    return function
+
+
+@case
+def pointers_from_a_table():
+    return seen(by_table(1), {"x": torch.tensor([1.0, 2.0]), "y": torch.tensor([3.0, 4.0])})
+
+
+@case
+def a_pointer_from_a_table_past_the_end():
+    return seen(by_table(2), {"x": torch.tensor([1.0, 2.0]), "y": torch.tensor([3.0, 4.0])}, order_seed=None)
+
+
+ROOM = torch.empty(4)
+
+
+@case
+def a_buffer_from_before_the_call():
+    def function(x):
+        masked_copy_kernel[(1,)](x, ROOM, 4, 8)
+        return ROOM
+
+    return seen(function, {"x": torch.ones(4)})
+
+
+@triton.autotune([triton.Config({"BLOCK": 8}, num_warps=2, num_stages=4), triton.Config({"BLOCK": 4})], key=[])
+@triton.jit
+def tuned_kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o_ptr + at, tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+
+@case
+def an_autotuned_launch_is_noted_once():
+    def function(x):
+        o = torch.empty_like(x)
+        tuned_kernel[lambda meta: (triton.cdiv(4, meta["BLOCK"]),)](x, o, 4)
+        return o
+
+    return seen(function, {"x": torch.ones(4)})

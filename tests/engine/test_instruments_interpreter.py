@@ -51,6 +51,15 @@ RIGHT = {
     "scans": (SAME, [1.0, 3.0, 6.0, 10.0, 10.0, 9.0, 7.0, 4.0, 1.0, 2.0, 3.0, 4.0]),
     "dot_precisions_of_the_gpu": (CRASHES, [16.0]),
     "argmax_and_argmin": (SAME, [1, 2, 1]),
+    "libdevice_functions": (CRASHES, [3.0, 17.0]),
+    "assembly_is_announced": (
+        WRONG,
+        "tl.inline_asm_elementwise runs on a GPU only: the interpreter that grades here cannot run it",
+    ),
+    "atomic_max_and_min_of_floats": (SAME, [1.0, -1.5]),
+    "tuples_of_pointers": (SAME, [3.0, 4.0]),
+    "scalar_logic": (SAME, [6.0, 11.0]),
+    "sums_along_each_axis": (SAME, [4.0, 7.0, 2.0, 5.0, 3.0, 8.0, 11.0]),
 }
 """Case → (what the plain interpreter does, what compiled code gives)."""
 

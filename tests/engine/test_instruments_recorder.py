@@ -116,6 +116,9 @@ FOUND = {
     ],
     "an_input_is_changed": [("input_changed", "x was changed in 2 of 4 elements, the first at [0]")],
     "a_pointer_of_one_tensor_into_another": [("out_of_bounds", None)],
+    "a_pointer_from_a_table_past_the_end": [
+        ("out_of_bounds", "tl.load of an address in no tensor, in program (0, 0, 0)")
+    ],
 }
 """Case → its findings, in order. Every other case is right and must have none."""
 
@@ -131,6 +134,7 @@ RESULTS = {
     "a_right_copy": [[float(i) for i in range(12)]],
     "an_offset_past_2_to_the_31_in_64_bits": [[1.0, 2.0, 3.0]],
     "two_views_of_one_cache": [[2.0]],
+    "pointers_from_a_table": [[2.0, 4.0]],
     "a_tensor_descriptor": [[[1.0] * 8] * 3],
     "programs_add_with_atomics": [[4.0]],
     "a_masked_lane_is_used_with_zeros": [[3.0]],
@@ -247,6 +251,11 @@ def test_a_launch_is_noted_as_the_jit_would_specialize_it(cases):
     assert launch["divisible"] == ["y_ptr", "wide", "pair.0", "pair.1"]
     assert (launch["num_warps"], launch["num_stages"], launch["options"]) == (8, 2, {"maxnreg": 64})
     assert launch["grid"] == [1, 1, 1] and SOURCE[launch["line"] - 1].startswith("@triton.jit")
+
+
+def test_an_autotuned_kernel_is_launched_once_with_its_first_configuration(cases):
+    (launch,) = cases["an_autotuned_launch_is_noted_once"]["launches"]
+    assert (launch["constants"]["BLOCK"], launch["num_warps"], launch["num_stages"]) == (8, 2, 4)
 
 
 def test_tensors_have_the_names_of_arguments_results_and_workspaces(cases):

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from drills.instruments.notes import Status
 
 if TYPE_CHECKING:
+    from drills.instruments.interpreter.compiled import Launches
     from drills.instruments.interpreter.kernel import Machine
 
 KNOWN = ("3.6.", "3.7.")
-_machines: list[Machine] = []
+_machines: list[Machine | Launches] = []
 
 
 def install() -> Status:
@@ -24,17 +25,19 @@ def install() -> Status:
     import triton
 
     versions = {"triton": triton.__version__, "torch": torch.__version__, "numpy": numpy.__version__}
-    if not triton.knobs.runtime.interpret:
-        return Status(False, "on a GPU there is no recorder: guard zones and poison remain", versions)
+    interprets = triton.knobs.runtime.interpret
     if not triton.__version__.startswith(KNOWN):
-        return Status(False, f"triton {triton.__version__} is not known: plain interpreter, no recorder", versions)
+        where = "plain interpreter" if interprets else "on a GPU"
+        return Status(False, f"triton {triton.__version__} is not known: {where}, no recorder", versions)
     if not _machines:
-        _machines.append(_machine())
+        _machines.append(_machine() if interprets else _launches())
+    if not interprets:
+        return Status(False, "on a GPU there is no recorder: guard zones and poison remain", versions)
     return Status(True, "interpreter repaired and recorded", versions)
 
 
-def machine() -> Machine | None:
-    """The instrumented interpreter of this process; None where it is off."""
+def machine() -> Machine | Launches | None:
+    """What tells of this process's launches; None where nothing does."""
     return _machines[0] if _machines else None
 
 
@@ -48,5 +51,13 @@ def _machine() -> Machine:
     semantic = Semantic(builder)
     meaning = Meaning(semantic)
     made = Machine(builder, Language(semantic, meaning), meaning)
+    replace(made)
+    return made
+
+
+def _launches() -> Launches:
+    from drills.instruments.interpreter.compiled import Launches, replace
+
+    made = Launches()
     replace(made)
     return made

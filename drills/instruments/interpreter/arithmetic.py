@@ -28,6 +28,13 @@ KEEPS_POINTER = (
 )
 
 
+class NotInterpreted(NotImplementedError):
+    """The kernel may be right, but only a GPU can run it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} runs on a GPU only: the interpreter that grades here cannot run it")
+
+
 def numpy_type(dtype: Any) -> np.dtype:
     """The numpy dtype that holds a Triton dtype."""
     return plain._get_np_dtype(dtype)
@@ -96,7 +103,8 @@ class Arithmetic(plain.InterpreterBuilder):
 
     def create_select(self, cond: Any, lhs: Any, rhs: Any) -> Any:
         """lhs where cond holds, else rhs; pointers keep their origin where both have the same."""
-        made = plain.TensorHandle(np.where(cond.data.astype(bool), lhs.data, rhs.data), rhs.dtype.scalar)
+        values = np.where(cond.data.astype(bool), lhs.data, rhs.data).astype(rhs.data.dtype, copy=False)
+        made = plain.TensorHandle(values, rhs.dtype.scalar)
         if getattr(lhs, "origin", None) == getattr(rhs, "origin", None):
             made.origin = getattr(lhs, "origin", None)
         return made
@@ -132,6 +140,14 @@ class Arithmetic(plain.InterpreterBuilder):
         accumulate = np.int32 if a.dtype.scalar.is_int() else np.promote_types(d.data.dtype, np.float32)
         product = np.matmul(wide(a).astype(accumulate), wide(b).astype(accumulate))
         return handle(product + wide(d), d.dtype.scalar)
+
+    def create_inline_asm(self, *_: Any) -> Any:
+        """PTX in a kernel."""
+        raise NotInterpreted("tl.inline_asm_elementwise")
+
+    def create_extern_elementwise(self, libName: Any, libPath: Any, symbol: str, *_: Any) -> Any:
+        """A function of a device library."""
+        raise NotInterpreted(symbol)
 
     def create_print(self, prefix: str, hex: bool, values: list, isSigned: Any) -> None:
         """device_print, with bfloat16 as numbers."""

@@ -14,6 +14,7 @@ import numpy as np
 from triton.runtime import interpreter as plain
 from triton.runtime.autotuner import Autotuner
 
+from drills.instruments.interpreter import arguments
 from drills.instruments.interpreter import signature as sig
 from drills.instruments.interpreter.language import Language
 from drills.instruments.interpreter.meaning import Meaning
@@ -65,7 +66,7 @@ class Machine:
         with self.recorder.paused():
             launch = sig.launch(kernel.fn, declared.params, values, sizes, options)
             numbers = {name: value for name, value in values.items() if type(value) is int}
-            watch = self.recorder.begin(launch, list(sig.tensors(values)), numbers, self.line)
+            watch = self.recorder.begin(launch, list(arguments.tensors(values)), numbers, self.line)
             try:
                 self._programs(kernel, declared.params, values, sizes, watch)
             finally:
@@ -109,7 +110,7 @@ class Machine:
         try:
             with self.language.spoken(), np.errstate(all="ignore"):
                 function = self.function(kernel)
-                named = {param.name: sig.argument(param, values[param.name]) for param in params}
+                named = {param.name: arguments.argument(param, values[param.name]) for param in params}
                 for program in order:
                     x, rest = divmod(program, grid[1] * grid[2])
                     builder.set_grid_idx(x, *divmod(rest, grid[2]))

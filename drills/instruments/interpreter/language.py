@@ -13,6 +13,7 @@ import triton.language as tl
 from triton.runtime import interpreter as plain
 
 from drills.instruments.interpreter.arithmetic import wide
+from drills.instruments.interpreter.device import replacements
 from drills.instruments.interpreter.meaning import Meaning, Semantic
 from drills.instruments.interpreter.reduction import Ambiguous, reduce, scan
 
@@ -42,6 +43,9 @@ class Language:
         for owner in (tl.tensor, tl.math, tl.core.tensor_descriptor_base):
             self._builtins(owner)
         plain._patch_lang_tensor(tl.tensor, self)
+        for module, name, own, ours in replacements(semantic):
+            self.ours[id(own)] = ours
+            self.set_attr(module, name, ours)
         for name in OPERATORS:
             self.set_attr(tl.constexpr, name, yielding(getattr(tl.constexpr, name)))
         for name, value in (

@@ -13,6 +13,7 @@ import triton.language as tl
 from triton.runtime import interpreter as plain
 
 from drills.instruments.interpreter.arithmetic import narrow_float, numpy_type
+from drills.instruments.interpreter.floats import folded, from_bf16, to_bf16
 
 standard = tl.standard
 
@@ -93,10 +94,13 @@ def _quick(array: np.ndarray, dtype: Any, at: int, combine: Any) -> np.ndarray |
     }.get(id(combine))
     if extremes is not None and not narrow_float(dtype):
         return extremes[0 if dtype.is_floating() else 1].reduce(array, axis=at, keepdims=True)
-    pairwise = at == array.ndim - 1 and dtype.primitive_bitwidth >= 32
-    if combine is standard._sum_combine and (dtype.is_int() or pairwise):
+    if combine is not standard._sum_combine:
+        return None
+    if dtype.is_int() or at == array.ndim - 1 and dtype.primitive_bitwidth >= 32:
         return np.sum(array, axis=at, keepdims=True, dtype=numpy_type(dtype))
-    return None
+    if dtype.is_bf16():
+        return folded(array, at, lambda a, b: to_bf16(from_bf16(a) + from_bf16(b)))
+    return None if narrow_float(dtype) else folded(array, at, np.add)
 
 
 def _combined(language: Any, combine: Any, left: list, right: list, types: list) -> list[np.ndarray]:

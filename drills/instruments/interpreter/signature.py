@@ -1,4 +1,4 @@
-"""What the JIT would compile a launch for, and the launch's arguments as the interpreter's tensors."""
+"""What the JIT would compile a launch for: types, constants, divisibility, options and the grid."""
 
 from __future__ import annotations
 
@@ -8,17 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 import triton
-import triton.language as tl
 from triton.backends.compiler import BaseBackend
 from triton.runtime import interpreter as plain
 from triton.runtime import jit
 
 from drills.instruments.constants import closure_of, encode
-from drills.instruments.interpreter.arithmetic import numpy_type
-from drills.instruments.interpreter.floats import to_bf16
 from drills.instruments.notes import Launch
 
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
@@ -134,54 +130,6 @@ def counted(grid: Any, values: dict[str, Any]) -> tuple[int, int, int]:
         if sizes[-1] > GRID_LIMITS[axis]:
             raise ValueError(f"grid[{axis}] is {size}: CUDA allows at most {GRID_LIMITS[axis]}")
     return (*sizes, 1, 1)[:3]
-
-
-def argument(param: jit.KernelParam, value: Any) -> Any:
-    """One argument as the kernel sees it: a tensor or pointer of the type that the JIT would give it."""
-    if param.is_constexpr:
-        return tl.core._unwrap_if_constexpr(value)
-    made = converted(value, param.name)
-    fixed = param.annotation_type
-    if fixed and isinstance(value, (bool, int, float)) and not fixed.startswith("*"):
-        kind = tl.str_to_ty(fixed, None)
-        made = tl.tensor(plain.TensorHandle(_number(value, kind), kind), kind)
-    return made
-
-
-def converted(value: Any, name: str) -> Any:
-    """A run-time value by its own type. Pointers remember the parameter `name` that they came from."""
-    if isinstance(value, tuple):
-        return plain._tuple_create(value, (converted(item, f"{name}.{i}") for i, item in enumerate(value)))
-    if isinstance(value, plain.TensorDescriptor):
-        made = plain._implicit_cvt(value)
-        made.handle.base.origin = name
-        return made
-    if isinstance(value, (bool, int, float)):
-        kind = tl.str_to_ty(natural(value, specialize=False)[0], None)
-        return tl.tensor(plain.TensorHandle(_number(value, kind), kind), kind)
-    if hasattr(value, "data_ptr"):
-        kind = tl.str_to_ty(natural(value, specialize=False)[0], None)
-        handle = plain.TensorHandle(np.array([value.data_ptr()], dtype=np.uint64), kind)
-        handle.origin = name
-        return tl.tensor(handle, kind)
-    return value
-
-
-def tensors(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """(name, torch tensor) of every pointer that is passed, those in tuples and descriptors included."""
-    for name, value in values.items():
-        if isinstance(value, tuple):
-            yield from tensors({f"{name}.{i}": item for i, item in enumerate(value)})
-        elif isinstance(value, plain.TensorDescriptor):
-            yield name, plain._unwrap_tensor(value.base)
-        elif hasattr(value, "data_ptr"):
-            yield name, plain._unwrap_tensor(value)
-
-
-def _number(value: Any, kind: Any) -> np.ndarray:
-    if kind.is_bf16():
-        return to_bf16(np.array([value]))
-    return np.array([value]).astype(numpy_type(kind))
 
 
 def _parts(path: str, kind: Any, key: Any, value: Any) -> Iterator[tuple[str, Any, Any, Any]]:

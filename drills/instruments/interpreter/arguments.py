@@ -1,0 +1,63 @@
+"""A launch's arguments as the kernel's tensors and pointers, of the types that the JIT would give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter as plain
+from triton.runtime import jit
+
+from drills.instruments.interpreter.arithmetic import numpy_type
+from drills.instruments.interpreter.floats import to_bf16
+from drills.instruments.interpreter.signature import natural
+
+
+def argument(param: jit.KernelParam, value: Any) -> Any:
+    """One argument as the kernel sees it: a tensor or pointer of the type that the JIT would give it."""
+    if param.is_constexpr:
+        return tl.core._unwrap_if_constexpr(value)
+    made = converted(value, param.name)
+    fixed = param.annotation_type
+    if fixed and isinstance(value, (bool, int, float)) and not fixed.startswith("*"):
+        kind = tl.str_to_ty(fixed, None)
+        made = tl.tensor(plain.TensorHandle(_number(value, kind), kind), kind)
+    return made
+
+
+def converted(value: Any, name: str) -> Any:
+    """A run-time value by its own type. Pointers remember the parameter `name` that they came from."""
+    if isinstance(value, tuple):
+        return plain._tuple_create(value, (converted(item, f"{name}.{i}") for i, item in enumerate(value)))
+    if isinstance(value, plain.TensorDescriptor):
+        made = plain._implicit_cvt(value)
+        made.handle.base.origin = name
+        return made
+    if isinstance(value, (bool, int, float)):
+        kind = tl.str_to_ty(natural(value, specialize=False)[0], None)
+        return tl.tensor(plain.TensorHandle(_number(value, kind), kind), kind)
+    if hasattr(value, "data_ptr"):
+        kind = tl.str_to_ty(natural(value, specialize=False)[0], None)
+        handle = plain.TensorHandle(np.array([value.data_ptr()], dtype=np.uint64), kind)
+        handle.origin = name
+        return tl.tensor(handle, kind)
+    return value
+
+
+def tensors(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """(name, torch tensor) of every pointer that is passed, those in tuples and descriptors included."""
+    for name, value in values.items():
+        if isinstance(value, tuple):
+            yield from tensors({f"{name}.{i}": item for i, item in enumerate(value)})
+        elif isinstance(value, plain.TensorDescriptor):
+            yield name, plain._unwrap_tensor(value.base)
+        elif hasattr(value, "data_ptr"):
+            yield name, plain._unwrap_tensor(value)
+
+
+def _number(value: Any, kind: Any) -> np.ndarray:
+    if kind.is_bf16():
+        return to_bf16(np.array([value]))
+    return np.array([value]).astype(numpy_type(kind))
