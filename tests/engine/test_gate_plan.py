@@ -1,0 +1,236 @@
+"""What the gate decides without compiling: which notes it takes, what stands for what, what it shows and advises."""
+
+from __future__ import annotations
+
+import doctest
+import math
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from gate_bench import PLAIN, C, launch
+
+from drills.instruments import constants, gate_advice, gate_binary
+from drills.instruments.constants import closure_of, encode
+from drills.instruments.gate_binary import accesses, figures, statements
+from drills.instruments.gate_plan import SETTLE_S, Entry, Plan
+from drills.instruments.gate_report import CompileReport, Text, main_width, width_advice
+from drills.instruments.gate_spec import Malformed, Spec, checked
+from drills.instruments.gate_store import kernels_only
+
+FILE = Path(__file__).with_name("gate_accepted.py")
+NOTE = launch("calls_a_helper", FILE, PLAIN)
+
+
+def spec(**more: object) -> Spec:
+    kinds = {"v": "*fp16", "s": "*fp32", "D": (C, 80), "B": (C, 128), **more.pop("signature", {})}
+    return checked(launch("copies_rows", FILE, kinds, **more))
+
+
+def entry(one: Spec, text: bytes = b"") -> Entry:
+    return Entry("f.py", text, "0", Text(text), one)
+
+
+def plan(*specs: Spec, text: bytes = b"", thorough: bool = False) -> Plan:
+    made = Plan(1.0, thorough)
+    for one in specs:
+        made.add("x", entry(one, text), 0.0)
+    return made
+
+
+def wanted(made: Plan) -> list[tuple[int, int, bool]]:
+    """(place among the specialisations, arch, full)."""
+    order = list(made.entries.values())
+    return sorted((order.index(one), arch, full) for one, arch, full in made.wanted())
+
+
+@pytest.mark.parametrize("module", [constants, gate_advice, gate_binary])
+def test_the_examples_hold(module):
+    assert doctest.testmod(module).failed == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kernel": "a; import os"},
+        {"kernel": 7},
+        {"line": -1},
+        {"line": True},
+        {"num_warps": "4"},
+        {"num_warps": 10**9},
+        {"signature": {"x": "*fp32; rm"}},
+        {"signature": {"__x y": "i32"}},
+        {"signature": ["x"]},
+        {"signature": {f"x{i}": "i32" for i in range(300)}},
+        {"constants": {"B": math.inf}},
+        {"constants": {"B": "x" * 50_000}},
+        {"constants": {"B": object()}},
+        {"divisible": [["x"]]},
+        {"divisible": ["x.y"]},
+        {"closure": {"f": [[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]}},
+    ],
+    ids=str,
+)
+def test_notes_that_no_instrument_writes_are_malformed(change):
+    with pytest.raises(Malformed):
+        checked(replace(NOTE, **change))
+
+
+def test_the_same_specialisation_has_the_same_text():
+    twin = replace(NOTE, signature=dict(reversed(NOTE.signature.items())), grid=(9, 9, 9))
+    assert checked(twin).text == checked(NOTE).text
+    assert checked(replace(NOTE, num_warps=8)).text != checked(NOTE).text
+
+
+def test_a_call_is_shown_with_its_types_and_constants():
+    assert checked(NOTE).called() == "calls_a_helper(x: *fp32, n: i32, B=64)"
+    wide = {f"pointer_{i}": "*fp16" for i in range(12)}
+    shown = checked(launch("calls_a_helper", FILE, {**wide, "BLOCK_N": (C, 64)})).called()
+    assert shown.startswith("calls_a_helper(pointer_0: *fp16, ") and shown.endswith(", …, BLOCK_N=64)")
+    assert len(shown) <= 110
+
+
+def test_the_largest_with_the_most_alignment_stands_for_the_rest():
+    small, large = spec(signature={"B": (C, 64)}), spec()
+    aligned = spec(divisible="v s")
+    assert wanted(plan(small, large, aligned)) == [(0, 80, False), (2, 80, True), (2, 90, True)]
+
+
+def test_alignment_alone_does_not_go_through_the_front_end_twice():
+    odd, even = spec(signature={"B": (C, 64)}), spec(signature={"B": (C, 64)}, divisible="v")
+    assert wanted(plan(odd, even, spec())) == [(0, 80, False), (2, 80, True), (2, 90, True)]
+
+
+def test_halves_and_floats_are_two_families_for_sm_80_and_one_for_sm_90():
+    half, other, full = spec(), spec(signature={"v": "*bf16"}), spec(signature={"v": "*fp32"})
+    assert [one for one in wanted(plan(half, other, full)) if one[1] == 90] in ([(0, 90, True)], [(1, 90, True)])
+    assert sum(one[1:] == (80, True) for one in wanted(plan(half, other, full))) == 2
+
+
+def test_flags_make_families_and_sizes_do_not():
+    on, off = spec(signature={"F": (C, True)}), spec(signature={"F": (C, False)})
+    assert len(wanted(plan(on, off))) == 4
+    assert len(wanted(plan(spec(signature={"H": (C, 1)}), spec(signature={"H": (C, 32)})))) == 3
+
+
+def test_matrix_products_are_compiled_by_dtype_and_warps():
+    notes = [spec(num_warps=warps, signature={"v": kind}) for warps in (4, 8) for kind in ("*fp16", "*bf16")]
+    assert len(wanted(plan(*notes, text=b"tl.dot(a, b)"))) == 8
+    assert len(wanted(plan(*notes, thorough=True))) == 8
+
+
+def test_machine_code_waits_for_a_larger_one_unless_there_is_hurry():
+    made = plan(spec())
+    assert made.next(SETTLE_S / 2, hurry=False) is None
+    assert made.next(SETTLE_S / 2, hurry=True).full
+    assert made.next(SETTLE_S * 2, hurry=False).full
+
+
+def test_a_refusal_by_the_front_end_needs_no_machine_code():
+    one = entry(spec())
+    one.settle(80, False, {"ok": False, "error": "no"})
+    assert one.has(80, True)
+    one.settle(80, False, {"ok": True, "figures": {}})
+    assert not one.has(80, True) and one.has(80, False)
+
+
+def test_an_older_file_of_the_same_path_is_forgotten():
+    made = Plan(1.0, False)
+    old, new = entry(spec()), replace_sha(entry(spec()))
+    made.add("x", old, time.monotonic())
+    made.add("x", new, time.monotonic())
+    assert list(made.exercises["x"].values()) == [new]
+
+
+def replace_sha(one: Entry) -> Entry:
+    one.sha256 = "1"
+    return one
+
+
+def test_only_what_kernels_depend_on_names_an_answer():
+    base = b"import triton\n@triton.jit\ndef k(x):\n    pass\ndef wrap(x):\n    return 1\n"
+    assert kernels_only(base) == kernels_only(base.replace(b"return 1", b"return 2"))
+    assert kernels_only(base) != kernels_only(base.replace(b"pass", b"return"))
+    made = base + b"SIZE = wrap(3)\n"
+    assert kernels_only(made) != kernels_only(made.replace(b"return 1", b"return 2"))
+    nested = base.replace(b"    return 1", b"    @triton.jit\n    def inner(y):\n        pass\n    return inner")
+    assert kernels_only(nested) != kernels_only(nested.replace(b"return inner", b"return 1"))
+    assert kernels_only(b"def broken(") == b"def broken("
+
+
+def test_captured_values_and_constants_are_written_as_json():
+    width, text = 64, {"a set"}
+
+    def kernel():
+        return width, text, kernel
+
+    assert closure_of(kernel)["width"] == 64
+    assert closure_of(kernel)["text"] == {"other": "set"}
+    assert closure_of(kernel)["kernel"]["function"] == "kernel"
+    assert encode((True, 2**70, math.nan, math)) == {"tuple": [True, 2**70, {"float": "nan"}, {"module": "math"}]}
+
+
+PTX = """
+.file 1 "/a" "k.py"
+.file 2 "/b/standard.py"
+ .loc 1 8 2 // k.py:8:2
+ @%p1 ld.global.b32 { %r1 }, [ %rd1 + 0 ];
+ @%p1 ld.global.b32 { %r2 }, [ %rd1 + 4 ];
+ .loc 1 9 2
+ @%p2 ld.global.L1::evict_first.v2.b64 { %rd3, %rd4 }, [ %rd2 + 0 ];
+ .loc 2 9 2
+ cp.async.ca.shared.global [ %r1 + 0 ], [ %rd1 + 0 ], 0x4, 0x4;
+ .loc 1 10 2
+ @%p3 st.global.v4.b16 [ %rd5 + 0 ], { %rs1, %rs2, %rs3, %rs4 };
+ atom.global.add.f32 %f1, [ %rd5 ], %f2;
+ ld.param.b64 %rd9, [k_param_0];
+"""
+IR = """
+ %a = tt.load %p, %m, %o : tensor<4x128x!tt.ptr<f16>> loc(#loc4)
+ %b = tt.load %q : !tt.ptr<f32> loc(#loc1)
+ tt.store %r, %v, %m : tensor<8x!tt.ptr<bf16>> loc(#loc3)
+#loc1 = loc("/a/k.py":8:2)
+#loc2 = loc("/a/k.py":9:2)
+#loc3 = loc(callsite("/a/k.py":10:2 at #loc1))
+#loc4 = loc("x"(#loc2))
+"""
+LOG = """ptxas info    : Function properties for k
+    8 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads
+ptxas info    : Used 40 registers, used 0 barriers"""
+
+
+def test_accesses_are_read_from_the_ptx():
+    assert [(one.kind, one.width, one.place) for one in accesses(PTX)] == [
+        ("load", 4, ("k.py", 8)),
+        ("load", 4, ("k.py", 8)),
+        ("load", 16, ("k.py", 9)),
+        ("load", 4, ("standard.py", 9)),
+        ("store", 8, ("k.py", 10)),
+    ]
+
+
+def test_the_width_is_that_of_the_loads_that_move_most():
+    assert statements(IR) == {
+        ("load", ("k.py", 9)): (1024, 512),
+        ("load", ("k.py", 8)): (4, 1),
+        ("store", ("k.py", 10)): (16, 8),
+    }
+    made = figures(IR, PTX, LOG, 128)
+    assert (made.load_width, made.store_width, made.tile) == (16, 8, 512)
+    assert (made.registers, made.spills, made.shared, made.loads) == (40, 28, 128, {4: 3, 16: 1})
+    assert figures("", PTX, "", 0).load_width == 16
+    assert figures("", "", "", 0).load_width == 0
+
+
+@pytest.mark.parametrize(
+    ("tile", "width", "reason"),
+    [(128, 2, "a single element"), (256, 2, "2 elements a thread"), (4096, 4, "last axis")],
+)
+def test_narrow_loads_come_with_a_reason(tile, width, reason):
+    mine = CompileReport("k", "sm_90", True, load_width=width, tile=tile, threads=128, half=True)
+    wide = replace(mine, load_width=16, half=False)
+    assert reason in width_advice([wide, mine], 16)
+    assert main_width([wide, mine]) == width
+    assert width_advice([mine], 4) == ""
+    assert width_advice([replace(mine, ok=False)], 16) == ""
