@@ -19,6 +19,7 @@ from drills.instruments.interpreter import signature as sig
 from drills.instruments.interpreter.language import Language
 from drills.instruments.interpreter.meaning import Meaning
 from drills.instruments.interpreter.memory import Builder
+from drills.instruments.interpreter.quick import numpy_types
 from drills.instruments.interpreter.syntax import bound, rewritten
 from drills.instruments.notes import Launch
 from drills.instruments.watch import Watch
@@ -145,6 +146,7 @@ def replace(machine: Machine) -> None:
     plain.InterpretedFunction.__call__ = call
     plain.interpreter_builder = machine.builder
     plain.interpreter_semantic = machine.meaning.semantic
+    plain._get_np_dtype = numpy_types()
     Autotuner._bench = first_is_best
 
 

@@ -15,6 +15,7 @@ from triton.runtime import interpreter as plain
 from drills.instruments.interpreter.arithmetic import wide
 from drills.instruments.interpreter.device import replacements
 from drills.instruments.interpreter.meaning import Meaning, Semantic
+from drills.instruments.interpreter.quick import Types
 from drills.instruments.interpreter.reduction import Ambiguous, reduce, scan
 
 MISSING = object()
@@ -43,6 +44,9 @@ class Language:
         for owner in (tl.tensor, tl.math, tl.core.tensor_descriptor_base):
             self._builtins(owner)
         plain._patch_lang_tensor(tl.tensor, self)
+        self.types = Types()
+        self.set_attr(tl.tensor, "__init__", self.types.tensor_constructor(tl.tensor.__init__))
+        self.set_attr(tl.block_type, "__init__", self.types.block_constructor(tl.block_type.__init__))
         for module, name, own, ours in replacements(semantic):
             self.ours[id(own)] = ours
             self.set_attr(module, name, ours)
@@ -100,6 +104,7 @@ class Language:
                 else:
                     setattr(owner, name, value)
             self.active = False
+            self.types.clear()
 
     def _builtins(self, owner: Any) -> None:
         for name in dir(owner):
