@@ -49,7 +49,7 @@ def partial_attention_kernel(
     l = 0.0
     o = tl.zeros((BLOCK_D,), tl.float32)
     end = tl.minimum((part + 1) * T, L)
-    for start in tl.range(part * T, end, BLOCK_L, num_stages=3):
+    for start in tl.range(part * T, end, BLOCK_L, num_stages=4):
         key = (start + tl.arange(0, BLOCK_L)).to(tl.int64)
         ok = (key < end)[:, None] & (d < D)[None, :]
         d_wide = d[None, :].to(tl.int64)
@@ -92,7 +92,7 @@ def partial_attention(
     o = torch.empty((num_splits, H, D), dtype=torch.float32, device=q.device)
     scale = 1.0 / math.sqrt(D) if scale is None else scale
     BLOCK_D = triton.next_power_of_2(D)
-    BLOCK_L = max(8, min(64, 4096 // BLOCK_D))  # a tile of 4,096 elements; three of k and of v are in flight
+    BLOCK_L = max(2, min(64, 1024 // BLOCK_D))  # 1,024 elements a step, 1 warp: no sum crosses warps
     partial_attention_kernel[(num_splits * H,)](
         q.contiguous(), k, v, m, l, o, H, L, triton.cdiv(L, num_splits), scale,
         *k.stride(), *v.stride(), D, BLOCK_L, BLOCK_D, num_warps=1,
@@ -177,11 +177,11 @@ def merge_mlo_kernel(
     H,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # parts a step
-    BLOCK_D: tl.constexpr,  # D rounded up to a power of two
+    BLOCK_D: tl.constexpr,  # columns a program
 ):
     # BEGIN SOLUTION
     head = tl.program_id(0).to(tl.int64)
-    d = tl.arange(0, BLOCK_D)
+    d = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
     m = float("-inf")
     total = 0.0
     o = tl.zeros((BLOCK_D,), tl.float32)
@@ -216,8 +216,10 @@ def merge_mlo(m: torch.Tensor, l: torch.Tensor, o: torch.Tensor) -> torch.Tensor
     # BEGIN SOLUTION
     N, H, D = o.shape
     out = torch.empty((H, D), dtype=o.dtype, device=o.device)
-    BLOCK_D = triton.next_power_of_2(D)
-    BLOCK_N = max(1, 2048 // BLOCK_D)
-    merge_mlo_kernel[(H,)](m.contiguous(), l.contiguous(), o.contiguous(), out, N, H, D, min(BLOCK_N, 64), BLOCK_D)
+    BLOCK_D = min(32, triton.next_power_of_2(D))  # heads are few: share each one's columns out to several programs
+    BLOCK_N = min(64, triton.next_power_of_2(max(N, 1)))
+    merge_mlo_kernel[(H, triton.cdiv(D, BLOCK_D))](
+        m.contiguous(), l.contiguous(), o.contiguous(), out, N, H, D, BLOCK_N, BLOCK_D
+    )
     return out
     # END SOLUTION

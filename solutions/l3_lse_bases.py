@@ -240,7 +240,7 @@ def partial_states_kernel(
     l = 0.0
     acc = tl.zeros((BLOCK_D,), tl.float32)
     end = tl.minimum((part + 1) * T, L)
-    for start in tl.range(part * T, end, BLOCK_L, num_stages=3):
+    for start in tl.range(part * T, end, BLOCK_L, num_stages=4):
         key = (start + tl.arange(0, BLOCK_L)).to(tl.int64)
         ok = (key < end)[:, None] & (d < D)[None, :]
         d_wide = d[None, :].to(tl.int64)
@@ -282,7 +282,7 @@ def partial_states(
         return out_v, out_s
     scale = 1.0 / math.sqrt(D) if scale is None else scale
     BLOCK_D = triton.next_power_of_2(D)
-    BLOCK_L = max(8, min(64, 4096 // BLOCK_D))  # a tile of 4,096 elements; three of k and of v are in flight
+    BLOCK_L = max(2, min(64, 1024 // BLOCK_D))  # 1,024 elements a step, 1 warp: no sum crosses warps
     partial_states_kernel[(S * num_splits * H,)](
         q.contiguous(), k, v, out_v, out_s, S, num_splits, H, L, triton.cdiv(L, num_splits), scale,
         *k.stride(), *v.stride(), D, BLOCK_L, BLOCK_D, num_warps=1,
