@@ -40,34 +40,24 @@ def load_tile(at, live_key, live_col, MASKED: tl.constexpr, FULL_D: tl.constexpr
 
 
 @triton.jit
-def merge_in(v, s, first, step, count, live, m, l, acc, D: tl.constexpr, BLOCK_D: tl.constexpr):
-    """Merge states first, first + step, ... (`count` of them) of every row into m, l, acc.
-
-    A state takes part in the recurrence as one key does: its score is s, its value v. Empty states weigh 0.
-    """
-    cols = tl.arange(0, BLOCK_D)
-    for n in tl.range(0, count, loop_unroll_factor=4):
-        at = first + n * step
-        s_n = tl.load(s + at, mask=live, other=float("-inf"))
-        v_n = tl.load(v + at[:, None] * D + cols[None, :], mask=live[:, None] & (cols < D)[None, :], other=0.0)
-        m_new = tl.maximum(m, s_n)
-        shift = tl.where(m_new == float("-inf"), 0.0, m_new)
-        rescale = tl.exp2(m - shift)
-        weight = tl.exp2(s_n - shift)
-        l = l * rescale + weight
-        acc = acc * rescale[:, None] + tl.where((weight > 0)[:, None], weight[:, None] * v_n, 0.0)
-        m = m_new
-    return m, l, acc
-
-
-@triton.jit
 def store_states(v_out, s_out, state, live, m, l, acc, D: tl.constexpr, BLOCK_D: tl.constexpr):
     """Write the rows' states to v_out[state, :] and s_out[state]. A row that saw no key becomes (0, -inf)."""
     cols = tl.arange(0, BLOCK_D)
     safe = tl.where(l > 0, l, 1.0)
     at = state[:, None] * D + cols[None, :]
-    tl.store(v_out + at, (acc / safe[:, None]).to(v_out.dtype.element_ty), mask=live[:, None] & (cols < D)[None, :])
+    tl.store(v_out + at, acc / safe[:, None], mask=live[:, None] & (cols < D)[None, :])
     tl.store(s_out + state, tl.where(l > 0, m + tl.log2(safe), float("-inf")), mask=live)
+
+
+@triton.jit
+def wait_for_launch_ahead():
+    """Makes the end of this launch mean that the launch ahead of it has ended too.
+
+    A launch is over when its last program is, so that one program waits. The others leave the multiprocessor free.
+    """
+    last = (tl.program_id(0) == tl.num_programs(0) - 1) & (tl.program_id(1) == tl.num_programs(1) - 1)
+    if last & (tl.program_id(2) == tl.num_programs(2) - 1):
+        gdc_wait()
 
 
 @triton.jit
@@ -103,7 +93,8 @@ def attend_shared_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_D: tl.constexpr,
     BULK: tl.constexpr,
-    OVERLAP: tl.constexpr,  # the next launch may start beside this one
+    BESIDE: tl.constexpr,  # runs beside the launch ahead of it
+    OVERLAP: tl.constexpr,  # lets the next launch run beside it
 ):  # fmt: skip
     if OVERLAP:
         gdc_launch_dependents()
@@ -137,6 +128,8 @@ def attend_shared_kernel(
 
     state = (request * N + split) * HEADS + head
     store_states(v_out, s_out, state, live_row, m, l, acc, D, BLOCK_D)
+    if BESIDE:
+        wait_for_launch_ahead()
 
 
 @triton.jit
@@ -150,7 +143,7 @@ def find_group(group_indptr, groups, slot, G: tl.constexpr, BLOCK_M: tl.constexp
     return group
 
 
-@triton.jit(do_not_specialize=["B", "groups", "N", "M"])
+@triton.jit(do_not_specialize=["B", "groups", "N"])
 def attend_paged_kernel(
     q,  # [B, Hq, D]
     kv,  # [pages, 2, PAGE, Hkv, D]
@@ -158,12 +151,10 @@ def attend_paged_kernel(
     indptr,  # [groups + 1]
     indices,
     last_page_len,  # [groups]
-    v_out,  # [B, splits of N, Hq, D]; a request's states are N apart
+    v_out,  # [B, splits of N, Hq, D] float32; a request's states are N apart
     s_out,  # [B, splits of N, Hq] float32
-    v_done,  # [B, M, Hq, D] float32: states of the launch before; unused if not LAST
-    s_done,  # [B, M, Hq] float32
     scale,
-    B, groups, HEADS, N, M,
+    B, groups, HEADS, N,
     q_b, q_h, q_d, kv_p, kv_2, kv_n, kv_h, kv_d,  # strides
     PAGE: tl.constexpr,
     GROUPED: tl.constexpr,
@@ -172,8 +163,8 @@ def attend_paged_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_D: tl.constexpr,
-    LAST: tl.constexpr,  # merge the states of the launch before and write the result
-    OVERLAP: tl.constexpr,  # runs beside the launch before it, and the next may start beside this one
+    BESIDE: tl.constexpr,  # runs beside the launch ahead of it
+    OVERLAP: tl.constexpr,  # lets the next launch run beside it
 ):  # fmt: skip
     kv_head = tl.program_id(0)
     slot = tl.program_id(1)
@@ -235,19 +226,11 @@ def attend_paged_kernel(
             m, l, acc = attend_tile(q_rows, k_tile, v_tile, live, scale, m, l, acc, True)
         if GROUPED:
             l = tl.where(rows < end_row, l, 0.0)
-
-        if LAST:
-            if OVERLAP:
-                gdc_wait()
-            m, l, acc = merge_in(v_done, s_done, request * M * HEADS + head, HEADS, M, live_row, m, l, acc, D, BLOCK_D)
         state = (request * N + split) * HEADS + head
         store_states(v_out, s_out, state, live_row, m, l, acc, D, BLOCK_D)
 
-    # A launch is over when its last program is. This one waits for the launch before, so that whoever waits for
-    # this launch has waited for both; one program is enough, and the others leave the multiprocessor free.
-    last_program = (kv_head == tl.num_programs(0) - 1) & (slot == tl.num_programs(1) - 1)
-    if OVERLAP and (not LAST) and last_program & (split == tl.num_programs(2) - 1):
-        gdc_wait()
+    if BESIDE:
+        wait_for_launch_ahead()
 
 
 @triton.jit(do_not_specialize=["rows", "N"])
@@ -310,25 +293,38 @@ def bulk_copies(x: torch.Tensor) -> bool:
     return overlap(x) and x.numel() > 0 and size == 2 and x.stride(2) == 1 and all(step % 16 == 0 for step in steps)
 
 
-def tile(q: torch.Tensor, rows: int, many: bool = False) -> dict:
-    """Tile sizes, warps and pipeline depth for blocks of up to `rows` query rows.
+def tile(q: torch.Tensor, rows: int, keys: int, programs: int) -> dict:
+    """Tile sizes, warps and pipeline depth of a launch of `programs` programs, each `rows` query rows and `keys` keys.
 
-    From 64 rows on the matrix units work (wgmma takes 64 rows at least), and three tiles of K and V in flight pay.
-    Fewer rows are bound by memory. many: there are more programs than fit on the GPU at once, and small tiles let more
-    of them run beside each other, which hides more waiting than a deeper pipeline in each.
+    From 64 rows on the matrix units work (wgmma takes 64 rows at least), and three tiles of K and V in flight pay; four
+    where the launch leaves half of the multiprocessors to others, which then fill the memory's queues. Up to 16 rows
+    are bound by memory. Programs that do not all fit on the GPU at once hide each other's waiting: the smaller, the
+    more of them run. 56 registers a thread let four of them run beside a program of 128 query rows.
     """
     block_d = max(16, triton.next_power_of_2(q.shape[2]))
     row_bytes = block_d * q.element_size()
     most = 128 if q.element_size() == 2 and row_bytes <= 256 else 64 if row_bytes <= 1024 else 16
     block_m = min(most, max(16, triton.next_power_of_2(rows)))
-    return {
+    crowd = block_m == 16 and programs > 2 * multiprocessors(q)
+    block_n, stages = (64 if keys >= 512 else 32, 2) if crowd else (64, 3)
+    if block_m >= 64 and 2 * programs <= multiprocessors(q):
+        stages = 4
+    config = {
         "D": q.shape[2],
         "BLOCK_M": block_m,
-        "BLOCK_N": min(32 if many and block_m == 16 else 64, max(16, 16384 // row_bytes)),
+        "BLOCK_N": min(block_n, max(16, 16384 // row_bytes)),
         "BLOCK_D": block_d,
         "num_warps": 8 if block_m * block_d > 64 * 128 else 4,
-        "num_stages": 2 if many and block_m == 16 or row_bytes > 512 else 3,
+        "num_stages": stages if row_bytes <= 256 else min(stages, 3) if row_bytes == 512 else 2,
     }
+    if overlap(q) and block_n == 32 and q.element_size() == 2 and row_bytes == 256:
+        config["maxnreg"] = 56
+    return config
+
+
+def row_blocks(q: torch.Tensor, rows: int) -> int:
+    """How many blocks of query rows `rows` rows are."""
+    return triton.cdiv(rows, tile(q, rows, 0, 0)["BLOCK_M"])
 
 
 MATRIX_BYTES = 122
@@ -336,30 +332,28 @@ MATRIX_BYTES = 122
 
 
 def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, own_keys: int) -> int:
-    """In how many parts `keys` shared keys are cut, beside a launch that reads `own_keys` keys.
+    """In how many parts `keys` shared keys are cut, beside launches that read `own_keys` keys.
 
-    Bound by memory: a program on every multiprocessor. Bound by the matrix units: as many programs as are done when
-    the memory is done with everything, since each takes a multiprocessor that could be reading own keys, and each
-    part is a state more to write, to read and to merge.
+    Bound by the matrix units: as many programs as are done when the memory is done with everything, since each takes a
+    multiprocessor that could be reading own keys. Bound by memory: one on every multiprocessor, two where there is
+    little else to read. Each part is a state more to write, read and merge: 15 at most, which a program of the merge
+    takes in one step with one state of the own side.
     """
     rows = q.shape[0] * q.shape[1] // kv_heads
-    block_m = tile(q, rows)["BLOCK_M"]
-    work = rows * keys / MATRIX_BYTES  # in keys that memory could deliver meanwhile
-    want = 1.0 if work <= keys else min(1.0, 1.5 * work / (keys + own_keys))
-    if block_m == 16:
-        want, least = 2.0, 512
+    matrix_keys = rows * keys // MATRIX_BYTES  # keys that memory delivers while the matrix units do the work
+    if matrix_keys > keys:
+        want = min(1.0, 1.5 * matrix_keys / (keys + own_keys))
     else:
-        least = 256
-    programs = triton.cdiv(rows, block_m) * kv_heads
-    return max(1, min(round(want * multiprocessors(q) / max(1, programs)), keys // least, 64))
+        want = 2.0 if rows <= 16 and own_keys <= keys // 4 else 1.0
+    parts = round(want * multiprocessors(q) / max(1, row_blocks(q, rows) * kv_heads))
+    return max(1, min(parts, keys // 128, 15))
 
 
 def own_splits(q: torch.Tensor, groups: int, keys: int, kv_heads: int) -> int:
-    """In how many parts the `keys` keys of each of `groups` groups are cut: enough for two programs on each
-    multiprocessor, but no part under 128 keys."""
+    """In how many parts the `keys` keys of each of `groups` groups are cut: four programs on each multiprocessor."""
     rows = triton.cdiv(q.shape[0], max(1, groups)) * q.shape[1] // kv_heads
-    programs = groups * kv_heads * triton.cdiv(rows, tile(q, rows)["BLOCK_M"])
-    return max(1, min(2 * multiprocessors(q) // max(1, programs), keys // 128, 64))
+    programs = groups * kv_heads * row_blocks(q, rows)
+    return max(1, min(4 * multiprocessors(q) // max(1, programs), keys // 128, 15))
 
 
 def mean_keys(level: tuple, kv_cache: torch.Tensor) -> int:
@@ -378,46 +372,44 @@ def launch_options(beside: bool) -> dict:
     return {"launch_pdl": True} if beside else {}
 
 
-def launch_shared(q, k, v, scale, v_out, s_out, config=None) -> None:
-    """Attend to the shared keys; v_out and s_out are slices [:, a:b] of a workspace, one state a split."""
+def launch_shared(q, k, v, scale, v_out, s_out, beside) -> None:
+    """Attend to the shared keys; v_out and s_out are slices [:, a:b] of a workspace, one state a split.
+
+    beside: the launch ahead is this call's own, so this one may start before it is over.
+    """
     batch, heads, dim = q.shape
-    group = heads // k.shape[1]
-    config = dict(config or tile(q, batch * group))
-    grid = (triton.cdiv(batch * group, config["BLOCK_M"]), k.shape[1], v_out.shape[1])
-    bulk = config.pop("BULK", True) and bulk_copies(k) and bulk_copies(v)
+    kv_heads, parts = k.shape[1], v_out.shape[1]
+    group = heads // kv_heads
+    blocks = row_blocks(q, batch * group)
+    config = tile(q, batch * group, k.shape[0] // parts, blocks * kv_heads * parts)
+    bulk = bulk_copies(k) and bulk_copies(v)
     block = [config["BLOCK_N"], 1, config["BLOCK_D"]]
-    attend_shared_kernel[grid](
+    attend_shared_kernel[(blocks, kv_heads, parts)](
         q, TensorDescriptor.from_tensor(k, block) if bulk else k, TensorDescriptor.from_tensor(v, block) if bulk else v,
         v_out, s_out, scale * LOG2E, batch, k.shape[0], heads, v_out.stride(0) // (heads * dim),
-        *q.stride(), *k.stride(), *v.stride(), G=group, BULK=bulk, OVERLAP=overlap(q), **config,
+        *q.stride(), *k.stride(), *v.stride(), G=group, BULK=bulk, BESIDE=beside and overlap(q), OVERLAP=overlap(q),
+        **config, **launch_options(beside and overlap(q)),
     )  # fmt: skip
 
 
-def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside, done=None, config=None) -> None:
-    """Attend to one level's pages. v_out, s_out: as for `launch_shared`, or the result if `done` is given.
-
-    beside: the launch ahead is this call's own, so this one may start before it is over. done: v[B, M, Hq, D] and
-    s[B, M, Hq] of the launch ahead, which this one merges with its own.
-    """
+def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside) -> None:
+    """Attend to one level's pages: (group_indptr or None, kv_indptr, kv_indices, kv_last_page_len); else as above."""
     batch, heads, dim = q.shape
     group_indptr, indptr, indices, last_page_len = (x if x is None else x.contiguous() for x in level)
-    groups = indptr.shape[0] - 1
-    group = heads // kv_cache.shape[3]
+    groups, kv_heads, parts = indptr.shape[0] - 1, kv_cache.shape[3], v_out.shape[1]
+    group = heads // kv_heads
     rows = group if group_indptr is None else triton.cdiv(batch, groups) * group
-    many = groups * kv_cache.shape[3] > 2 * multiprocessors(q)
-    config = config or tile(q, rows, many)
+    programs = groups * row_blocks(q, rows) * kv_heads * parts
+    config = tile(q, rows, mean_keys(level, kv_cache) // parts, programs)
     if group_indptr is None:
         slots = groups * triton.cdiv(group, config["BLOCK_M"])
     else:
         slots = batch * group // config["BLOCK_M"] + groups + 1
-    parts = 1 if done else v_out.shape[1]
-    v_done, s_done = done or (v_out, s_out)
-    attend_paged_kernel[(kv_cache.shape[3], slots, parts)](
+    attend_paged_kernel[(kv_heads, slots, parts)](
         q, kv_cache, indptr if group_indptr is None else group_indptr, indptr, indices, last_page_len,
-        v_out, s_out, v_done, s_done, scale * LOG2E,
-        batch, groups, heads, 1 if done else v_out.stride(0) // (heads * dim), v_done.shape[1],
+        v_out, s_out, scale * LOG2E, batch, groups, heads, v_out.stride(0) // (heads * dim),
         *q.stride(), *kv_cache.stride(), PAGE=kv_cache.shape[2], GROUPED=group_indptr is not None, G=group,
-        LAST=done is not None, OVERLAP=overlap(q), **config, **launch_options(beside and overlap(q)),
+        BESIDE=beside and overlap(q), OVERLAP=overlap(q), **config, **launch_options(beside and overlap(q)),
     )  # fmt: skip
 
 
@@ -427,7 +419,8 @@ def merge_states(v, s, dtype) -> tuple[torch.Tensor, torch.Tensor]:
     One warp a program: the sum over states stays within a thread.
     """
     batch, parts, heads, dim = v.shape
-    v_out, s_out = result(v[:, 0] if parts else v.new_empty(batch, heads, dim), dtype)
+    v_out = torch.empty(batch, heads, dim, dtype=dtype, device=v.device)
+    s_out = torch.empty(batch, heads, dtype=torch.float32, device=v.device)
     block_d = triton.next_power_of_2(dim)
     block_n = min(triton.next_power_of_2(max(1, parts)), max(1, min(16, 1024 // block_d)))
     block_r = max(1, 1024 // block_d // block_n)
@@ -440,12 +433,6 @@ def merge_states(v, s, dtype) -> tuple[torch.Tensor, torch.Tensor]:
     return v_out, s_out
 
 
-def result(q: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-    """v[B, Hq, D] in `dtype` and s[B, Hq] float32, unwritten."""
-    v = torch.empty(q.shape, dtype=dtype, device=q.device)
-    return v, torch.empty(q.shape[:2], dtype=torch.float32, device=q.device)
-
-
 def attend_shared(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -453,7 +440,7 @@ def attend_shared(
     scale = q.shape[2] ** -0.5 if scale is None else scale
     states = workspace(q, shared_splits(q, k.shape[0], k.shape[1], 0))
     if q.shape[0]:
-        launch_shared(q, k, v, scale, *states)
+        launch_shared(q, k, v, scale, *states, beside=False)
     return merge_states(*states, torch.float32)
 
 
@@ -484,27 +471,28 @@ def cascade(
     last_page_len: torch.Tensor,
     scale: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """As l5_cascade.cascade: the two attentions run beside each other.
+    """As l5_cascade.cascade: the two attentions run beside each other, the merge behind both.
 
-    Where all programs of the second are on the GPU at once, each waits for the first and merges what is its own: two
-    launches. Where they are not, waiting programs would keep others out, and a third launch merges.
+    The second launch finds room once every program of the first has started, so the smaller one goes first.
     """
     scale = q.shape[2] ** -0.5 if scale is None else scale
     batch, kv_heads = q.shape[0], k_shared.shape[1]
     level = (None, indptr, indices, last_page_len)
     keys = mean_keys(level, kv_cache)
     shared = shared_splits(q, k_shared.shape[0], kv_heads, batch * keys)
-    own = own_splits(q, batch, keys, kv_heads)
-    if own == 1 and 0 < batch * kv_heads <= 4 * multiprocessors(q):
-        states, (v, s) = workspace(q, shared), result(q, q.dtype)
-        launch_shared(q, k_shared, v_shared, scale, *states)
-        launch_paged(q, kv_cache, level, scale, v, s, beside=True, done=states)
-        return v, s
-    v, s = workspace(q, shared + own)
-    if batch:
-        launch_shared(q, k_shared, v_shared, scale, v[:, :shared], s[:, :shared])
-        launch_paged(q, kv_cache, level, scale, v[:, shared:], s[:, shared:], beside=True)
+    v, s = workspace(q, shared + own_splits(q, batch, keys, kv_heads))
+    launches = [
+        lambda beside: launch_shared(q, k_shared, v_shared, scale, v[:, :shared], s[:, :shared], beside),
+        lambda beside: launch_paged(q, kv_cache, level, scale, v[:, shared:], s[:, shared:], beside),
+    ]
+    own_first = OWN_FIRST and batch * kv_heads * (v.shape[1] - shared) <= multiprocessors(q)
+    for i, launch in enumerate(launches[::-1] if own_first else launches):
+        if batch:
+            launch(i > 0)
     return merge_states(v, s, q.dtype)
+
+
+OWN_FIRST = True
 
 
 def multi_level_cascade(
