@@ -104,7 +104,7 @@ class Answer(tuple):
         if not self._run.sees_traffic:
             return self
         exercise = self.exercise if limit is None else replace(self.exercise, limit=limit)
-        launches = self.reply.notes.launches
+        launches = [*self.reply.notes.launches, *self.reply.notes.copies]
         self._run.note_traffic(exercise.name, judge.multiple(exercise, self.args, launches))
         return self._unless(judge.traffic(exercise, self.args, launches, self._test.level))
 

@@ -66,12 +66,16 @@ class Finding:
 
 @dataclass
 class Notes:
-    """All that was seen in one call."""
+    """All that was seen in one call.
+
+    copies: what torch copied of values around the kernels, as launches with a name, traffic and tensors only.
+    """
 
     launches: list[Launch] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     printed: str = ""
     seconds: float = 0.0
+    copies: list[Launch] = field(default_factory=list)
 
     def to_json(self) -> dict:
         """A JSON-able tree."""
@@ -80,12 +84,14 @@ class Notes:
     @classmethod
     def from_json(cls, tree: dict) -> Notes:
         """The notes that `to_json` wrote; TypeError, KeyError or ValueError if the tree has another form."""
-        launches = []
-        for item in tree["launches"]:
-            traffic = {name: Traffic(**one) for name, one in item.pop("traffic").items()}
-            launches.append(Launch(**item, traffic=traffic))
+        launches, copies = ([_launch(item) for item in tree[name]] for name in ("launches", "copies"))
         findings = [Finding(**item) for item in tree["findings"]]
-        return cls(launches, findings, str(tree["printed"]), float(tree["seconds"]))
+        return cls(launches, findings, str(tree["printed"]), float(tree["seconds"]), copies)
+
+
+def _launch(tree: dict) -> Launch:
+    traffic = {name: Traffic(**one) for name, one in tree["traffic"].items()}
+    return Launch(**{**tree, "traffic": traffic})
 
 
 @dataclass

@@ -57,10 +57,7 @@ class Recording:
         """A launch starts. tensors: (parameter, tensor) of every pointer."""
         for _, tensor in tensors:
             self.provenance.met(tensor)
-        regions = {
-            name: Region(name, self.provenance.source(tensor) or name, view(tensor), address(tensor))
-            for name, tensor in tensors
-        }
+        regions = {name: self._region(name, tensor) for name, tensor in tensors}
         watch = Watch(regions, self._behind(regions), launch.grid, numbers, line, _Known(self.provenance))
         self.launches.append((launch, watch))
         return watch
@@ -115,11 +112,17 @@ class Recording:
                 region.shown = called
             notes.launches.append(launch)
             notes.findings += watch.findings()
+        notes.copies = self.torch.operations.copies.launches(
+            lambda tensor: self._called(self._region("", tensor), tensors, workspaces)
+        )
         impure = any(finding.kind == "not_triton" for finding in notes.findings)
         for finding in checked(tensors, self.provenance, self.machine is not None):
             if not (impure and finding.kind == "not_triton"):
                 notes.findings.append(finding)
         return notes
+
+    def _region(self, name: str, tensor: torch.Tensor) -> Region:
+        return Region(name, self.provenance.source(tensor) or name, view(tensor), address(tensor))
 
     def _behind(self, regions: dict[str, Region]) -> list[Region]:
         """What the passed tensors may be views of: other inputs on their storage, and whole allocations."""

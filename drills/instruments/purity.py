@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from drills.instruments import peeks
+from drills.instruments.copies import Copies
 from drills.instruments.provenance import FILL, OTHER, Provenance
 from drills.instruments.trees import leaves, replaced
 
@@ -45,6 +46,7 @@ class Operations(TorchDispatchMode):
         self.poison = poison
         self.paused = False
         self.public = ""
+        self.copies = Copies()
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -83,6 +85,8 @@ class Operations(TorchDispatchMode):
             self._computed(func, name, args, kwargs, made)
 
     def _copied_into(self, target: torch.Tensor, source: torch.Tensor) -> None:
+        if self.provenance.is_value(source):
+            self.copies.add(".copy_()", peeks.learner_line()[0], [source], target)
         flags = self.provenance.flags(source)
         self.provenance.set(target, flags.expand(target.size()))
         if self.provenance.source(target) and bool((flags == OTHER).any()):
@@ -95,6 +99,7 @@ class Operations(TorchDispatchMode):
         known.allocated(result, 0, names.pop() if len(names) == 1 else "")
         if any(known.is_value(tensor) for tensor in sources):
             known.values.add(result.untyped_storage().data_ptr())
+            self.copies.add(self._name(name), peeks.learner_line()[0], sources, result)
         if name in ELEMENTWISE:
             known.set(result, known.flags(sources[0]))
         elif name == "constant_pad_nd":
@@ -115,9 +120,12 @@ class Operations(TorchDispatchMode):
             if values:
                 known.values.add(tensor.untyped_storage().data_ptr())
         if values:
-            what = PUBLIC.get(name) or self.public or f"torch.{name.strip('_')}"
             reads = name in ("_local_scalar_dense", "is_nonzero")
-            self.say(f"{what} {READS if reads else 'computes with values outside a kernel'}")
+            self.say(f"{self._name(name)} {READS if reads else 'computes with values outside a kernel'}")
+
+    def _name(self, name: str) -> str:
+        """What the learner called, for an operation of torch's own."""
+        return PUBLIC.get(name) or self.public or f"torch.{name.strip('_')}"
 
     def say(self, what: str) -> None:
         """Report one operation."""

@@ -156,7 +156,8 @@ class Graded:
             raise DeviceLost(str(error).strip().split("\n")[0]) from None
         layout.check_tree(returned, wire.REPLY)
         seen = recording.notes(returned)
-        notes.launches, notes.findings = seen.launches, [*seen.findings, *placed.findings(inplace)]
+        notes.launches, notes.copies = seen.launches, seen.copies
+        notes.findings = [*seen.findings, *placed.findings(inplace)]
         if raised is not None:
             raise GradedCodeRaised(raised)
         return returned, [[position, _dense(placed.args[position])] for position in inplace]

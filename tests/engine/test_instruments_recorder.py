@@ -228,6 +228,30 @@ def test_an_atomic_counts_as_a_load_and_a_store(cases):
     assert traffic == {"loaded": 16, "distinct_loaded": 4, "stored": 16, "distinct_stored": 4}
 
 
+def test_copies_by_torch_are_traffic_too(cases):
+    copies = cases["torch_moves_data_about"]["copies"]
+    # cat: 2 x 3 halves; contiguous: 6; to float32: 6; pad 3 x 2 to 3 x 4; copy_: 3 halves; stack: 3 + 3; clone: 6.
+    moved = [(one["kernel"], one["traffic"]["from 0"]["loaded"], one["traffic"]["to"]["stored"]) for one in copies]
+    assert moved == [
+        ("torch.cat", 6, 12),
+        ("torch.contiguous", 12, 12),
+        ("torch.to", 12, 24),
+        ("torch.pad", 24, 48),
+        (".copy_()", 6, 12),
+        ("torch.stack", 12, 24),
+        ("torch.clone", 24, 24),
+    ]
+    assert copies[0]["tensors"] == {"from 0": "x", "from 1": "x", "to": "a copy of x"}
+    assert cases["a_right_copy"]["copies"] == []
+
+
+def test_notes_survive_the_wire(cases):
+    from drills.instruments.notes import Notes
+
+    tree = {name: cases["torch_moves_data_about"][name] for name in Notes().to_json()}
+    assert Notes.from_json(tree).to_json() == tree
+
+
 def test_a_launch_is_noted_as_the_jit_would_specialize_it(cases):
     launch = cases["a_launch_is_noted"]["launches"][0]
     assert launch["signature"] == {
