@@ -64,11 +64,11 @@ def merge_states(v: torch.Tensor, s: torch.Tensor, dtype: torch.dtype) -> tuple[
     v_out = torch.empty(batch, heads, dim, dtype=dtype, device=v.device)
     s_out = torch.empty(batch, heads, dtype=torch.float32, device=v.device)
     block_d = triton.next_power_of_2(dim)
-    block_n = min(triton.next_power_of_2(max(1, parts)), max(1, 2048 // block_d))
-    block_r = max(1, 2048 // block_d // block_n)
+    block_n = min(triton.next_power_of_2(max(1, parts)), max(1, 1024 // block_d))
+    block_r = max(1, 1024 // block_d // block_n)
     if batch:
         merge_states_kernel[(triton.cdiv(batch * heads, block_r),)](
-            v, s, v_out, s_out, batch * heads, parts, heads, dim, block_n, block_r, block_d
+            v, s, v_out, s_out, batch * heads, parts, heads, dim, block_n, block_r, block_d, num_warps=1
         )
     return v_out, s_out
 
@@ -114,21 +114,13 @@ def attend_shared_kernel(
     P,
     HEADS,  # Hq
     N,
-    q_b,
-    q_h,
-    q_d,
-    k_n,
-    k_h,
-    k_d,
-    v_n,
-    v_h,
-    v_d,
+    q_b, q_h, q_d, k_n, k_h, k_d, v_n, v_h, v_d,
     G: tl.constexpr,
     D: tl.constexpr,
     BLOCK_M: tl.constexpr,  # query rows
     BLOCK_N: tl.constexpr,  # keys a step
     BLOCK_D: tl.constexpr,
-):
+):  # fmt: skip
     """Program (block of query rows, KV head, split of the prefix): one read of the split serves all its rows."""
     # BEGIN SOLUTION
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -176,21 +168,14 @@ def attend_paged_kernel(
     HEADS,  # Hq
     N,
     page_size,
-    q_b,
-    q_h,
-    q_d,
-    kv_p,
-    kv_2,
-    kv_n,
-    kv_h,
-    kv_d,
+    q_b, q_h, q_d, kv_p, kv_2, kv_n, kv_h, kv_d,
     GROUPED: tl.constexpr,  # False: group g is request g alone
     G: tl.constexpr,
     D: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_D: tl.constexpr,
-):
+):  # fmt: skip
     """Program (slot, KV head, split): a slot is a block of query rows of one group; a split is a share of its keys."""
     # BEGIN SOLUTION
     slot = tl.program_id(0)
@@ -267,13 +252,13 @@ def blocks(q: torch.Tensor, rows: int) -> dict:
     """Launch configuration for blocks of up to `rows` query rows, chosen so that the tiles fit shared memory.
 
     Two tiles of BLOCK_N keys a stage (K and V) take at most 32 KiB, so three stages and 64 rows of q fit an A100.
-    tl.dot needs at least 16 of everything.
+    Few rows are bound by memory: small tiles let more programs run beside each other. tl.dot needs 16 of everything.
     """
     block_d = max(16, triton.next_power_of_2(q.shape[2]))
     row_bytes = block_d * q.element_size()
     most = 128 if row_bytes <= 256 and q.element_size() == 2 else 64 if row_bytes <= 1024 else 16
     block_m = min(most, max(16, triton.next_power_of_2(rows)))
-    block_n = min(64, max(16, 16384 // row_bytes))
+    block_n = min(64 if block_m >= 64 else 32, max(16, 16384 // row_bytes))
     wide = block_m * block_d > 64 * 128
     return {
         "D": q.shape[2],
@@ -288,11 +273,11 @@ def blocks(q: torch.Tensor, rows: int) -> dict:
 def splits(q: torch.Tensor, programs: int, keys: int) -> int:
     """In how many parts to cut `keys` keys when one part each gives `programs` programs.
 
-    Enough to give each multiprocessor two programs, but no part under 128 keys: a part costs a state to write,
-    read and merge. The interpreter counts as four multiprocessors.
+    Enough to give every multiprocessor a program, but no part under 128 keys: a part costs a state to write, read and
+    merge. The interpreter is taken for a GPU of four multiprocessors.
     """
     multiprocessors = torch.cuda.get_device_properties(q.device).multi_processor_count if q.is_cuda else 4
-    return max(1, min(2 * multiprocessors // max(1, programs), keys // 128))
+    return max(1, min(multiprocessors // max(1, programs), keys // 128))
 
 
 def shared_splits(q: torch.Tensor, k: torch.Tensor) -> int:
@@ -308,10 +293,10 @@ def paged_splits(q: torch.Tensor, kv_cache: torch.Tensor, level: tuple) -> int:
     return splits(q, groups * kv_cache.shape[3], indices.shape[0] * kv_cache.shape[2] // groups)
 
 
-def empty_states(q: torch.Tensor, parts: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """A workspace of `parts` states a request: v[B, parts, Hq, D] unwritten and s[B, parts, Hq] all empty."""
+def workspace(q: torch.Tensor, parts: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Room for `parts` states of each request and head: v[B, parts, Hq, D] and s[B, parts, Hq], unwritten."""
     v = torch.empty(q.shape[0], parts, q.shape[1], q.shape[2], dtype=torch.float32, device=q.device)
-    return v, torch.full(v.shape[:3], float("-inf"), dtype=torch.float32, device=q.device)
+    return v, torch.empty(v.shape[:3], dtype=torch.float32, device=q.device)
 
 
 def launch_shared(q, k, v, scale, v_out, s_out) -> None:
@@ -358,7 +343,7 @@ def attend_shared(
     """
     # BEGIN SOLUTION
     scale = q.shape[2] ** -0.5 if scale is None else scale
-    states = empty_states(q, shared_splits(q, k))
+    states = workspace(q, shared_splits(q, k))
     launch_shared(q, k, v, scale, *states)
     return merge_states(*states, torch.float32)
     # END SOLUTION
@@ -381,7 +366,7 @@ def attend_paged(
     # BEGIN SOLUTION
     scale = q.shape[2] ** -0.5 if scale is None else scale
     level = (None, indptr, indices, last_page_len)
-    states = empty_states(q, paged_splits(q, kv_cache, level))
+    states = workspace(q, paged_splits(q, kv_cache, level))
     launch_paged(q, kv_cache, level, scale, *states)
     return merge_states(*states, torch.float32)
     # END SOLUTION
@@ -402,7 +387,7 @@ def cascade(
     scale = q.shape[2] ** -0.5 if scale is None else scale
     level = (None, indptr, indices, last_page_len)
     shared = shared_splits(q, k_shared)
-    v, s = empty_states(q, shared + paged_splits(q, kv_cache, level))
+    v, s = workspace(q, shared + paged_splits(q, kv_cache, level))
     launch_shared(q, k_shared, v_shared, scale, v[:, :shared], s[:, :shared])
     launch_paged(q, kv_cache, level, scale, v[:, shared:], s[:, shared:])
     return merge_states(v, s, q.dtype)
@@ -424,7 +409,8 @@ def multi_level_cascade(
     # BEGIN SOLUTION
     scale = q.shape[2] ** -0.5 if scale is None else scale
     parts = [paged_splits(q, kv_cache, level) for level in levels]
-    v, s = empty_states(q, sum(parts))
+    v, s = workspace(q, sum(parts))
+    s.fill_(float("-inf"))  # nobody writes the states of a request that is in no group of a level
     first = 0
     for level, count in zip(levels, parts, strict=True):
         launch_paged(q, kv_cache, level, scale, v[:, first : first + count], s[:, first : first + count])

@@ -5,10 +5,14 @@ Runs in the process that holds the graded code. Must never be imported where CUD
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
+
+WARM_SECONDS = 0.03
+"""How long a function runs before it is timed: a GPU that has been idle starts with low clocks."""
 
 FLUSH_BYTES = 256 << 20
 """Several times any L2 there is: what a run finds in cache then is not its own input."""
@@ -32,6 +36,7 @@ class Clock:
         self.runs = runs
         self._other = torch.zeros(FLUSH_BYTES // 4, dtype=torch.float32, device=device)
         self._sum = torch.zeros((), dtype=torch.float32, device=device)
+        self._pool = torch.cuda.graph_pool_handle()
 
     def flush(self) -> None:
         """Replaces what L2 holds, by reading: written lines would have to be written back while the run is timed."""
@@ -45,12 +50,17 @@ class Clock:
 
     def graph(self, calls: Sequence[Callable[[], object]]) -> Times:
         """Device times: each call is captured in a CUDA graph once, and its replays are timed."""
-        return self._measure([capture(call).replay for call in calls])
+        return self._measure([capture(call, self._pool).replay for call in calls])
 
     def _measure(self, calls: Sequence[Callable[[], object]]) -> Times:
         torch.cuda.synchronize(self.device)
+        began = time.perf_counter()
+        while time.perf_counter() - began < WARM_SECONDS:
+            self.flush()
+            calls[0]()
+            torch.cuda.synchronize(self.device)
         pairs = []
-        for run in range(self.runs + 3):
+        for run in range(self.runs):
             self.flush()
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             start.record()
@@ -58,7 +68,7 @@ class Clock:
             end.record()
             pairs.append((start, end))
         torch.cuda.synchronize(self.device)
-        times = sorted(1000 * start.elapsed_time(end) for start, end in pairs[3:])
+        times = sorted(1000 * start.elapsed_time(end) for start, end in pairs)
         last = len(times) - 1
         return Times(times[len(times) // 2], times[round(0.1 * last)], times[round(0.9 * last)], len(times))
 
@@ -79,15 +89,19 @@ class Clock:
         return self.graph([lambda: one.add_(1)]).median
 
 
-def capture(call: Callable[[], object]) -> torch.cuda.CUDAGraph:
-    """A graph of one call, warmed up on a stream of its own first. The call's results live as long as the graph."""
+def capture(call: Callable[[], object], pool: object) -> torch.cuda.CUDAGraph:
+    """A graph of one call, warmed up on a stream of its own first: an error shows there, where it harms no capture.
+
+    pool: the memory that all graphs share, so that no function owes its time to where its results happen to lie.
+    """
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         for _ in range(2):
             call()
     torch.cuda.current_stream().wait_stream(stream)
+    torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, pool=pool):
         call()
     return graph
