@@ -116,9 +116,9 @@ def test_one_row_and_none(drill, S, H):
 
 
 @pytest.mark.graded("merge_state", "edge")
-def test_inputs_need_not_be_contiguous(drill):
-    v_a, s_a, v_b, s_b = two_states(drill.rng, S=4, H=3, D=20)
-    drill.merge_state(wide(v_a), turned(s_a), turned(v_b), wide(s_b)).agrees()
+@pytest.mark.parametrize("layout", [turned, wide], ids=["axes swapped", "every second column"])
+def test_inputs_need_not_be_contiguous(drill, layout):
+    drill.merge_state(*map(layout, two_states(drill.rng, S=4, H=3, D=20))).agrees()
 
 
 @pytest.mark.graded("merge_state", "memory")
@@ -196,10 +196,9 @@ def test_the_mask_may_have_any_stride(drill, kind):
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
-def test_all_tensors_may_have_any_stride_in_place(drill):
-    v, s, v_other, s_other = two_states(drill.rng, S=4, H=3, D=20)
-    drill.merge_state_in_place(wide(v), turned(s), turned(v_other), wide(s_other)).agrees()
-    drill.merge_state_in_place(turned(v), wide(s), wide(v_other), turned(s_other)).agrees()
+@pytest.mark.parametrize("layout", [turned, wide], ids=["axes swapped", "every second column"])
+def test_all_tensors_may_have_any_stride_in_place(drill, layout):
+    drill.merge_state_in_place(*map(layout, two_states(drill.rng, S=4, H=3, D=20))).agrees()
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
@@ -319,10 +318,9 @@ def test_many_scores_far_from_zero_are_legal(drill):
 
 
 @pytest.mark.graded("merge_states", "edge")
-def test_many_states_need_not_be_contiguous(drill):
-    v, s = states(drill.rng, 2, 5, 3, 12)
-    drill.merge_states(wide(v), turned(s)).agrees()
-    drill.merge_states(turned(v), wide(s)).agrees()
+@pytest.mark.parametrize("layout", [turned, wide], ids=["axes swapped", "every second column"])
+def test_many_states_need_not_be_contiguous(drill, layout):
+    drill.merge_states(*map(layout, states(drill.rng, 2, 5, 3, 12))).agrees()
 
 
 @pytest.mark.graded("merge_states", "memory")
@@ -354,7 +352,7 @@ def test_merge_states_compiles_for_gpus(drill):
 @pytest.mark.graded("variable_length_merge_states", "value")
 @pytest.mark.parametrize("dtype", DTYPES, ids=short)
 def test_each_position_merges_its_own_run(drill, dtype):
-    drill.variable_length_merge_states(*runs(drill.rng, [0, 3, 4, 9], H=2, D=80, dtype=dtype)).agrees()
+    drill.variable_length_merge_states(*runs(drill.rng, [0, 3, 4, 9], H=2, D=80, dtype=dtype, more=1)).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "value")
@@ -415,10 +413,10 @@ def test_scores_far_from_zero_are_legal_in_runs(drill):
 
 
 @pytest.mark.graded("variable_length_merge_states", "edge")
-def test_runs_need_not_be_contiguous(drill):
+@pytest.mark.parametrize("layout", [turned, wide], ids=["axes swapped", "every second column"])
+def test_runs_need_not_be_contiguous(drill, layout):
     v, s, indptr = runs(drill.rng, [0, 3, 8], H=3, D=12)
-    drill.variable_length_merge_states(wide(v), turned(s), indptr).agrees()
-    drill.variable_length_merge_states(turned(v), wide(s), wide(indptr)).agrees()
+    drill.variable_length_merge_states(layout(v), layout(s), wide(indptr)).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "memory")

@@ -6,7 +6,7 @@ at least two of them, and nowhere predicts an error where the answer is right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -40,29 +40,27 @@ def diagnose(
     for args, results in given:
         left = [(mistake, formula) for mistake, formula in left if matches(exercise, args, results, formula(*args))]
     seen = len(given)
-    for args in _fresh_cases(exercise, left, rng):
-        if seen >= ENOUGH and _one_group(left):
+    for turn in range(MOST_DRAWN):
+        if not left or (seen >= ENOUGH and _one_group(left)):
             break
+        args = _draw(exercise, left, turn)(rng)
         results = ask(args)
         if results is None:
             continue
         right = _right(exercise, args, results)
         left = [one for one in left if _consistent(exercise, one[1], args, results, right)]
         seen += not right
-        if not left:
-            return None
     return left[0][0] if seen >= ENOUGH and _one_group(left) else None
+
+
+def _draw(exercise: Exercise, left: Candidates, turn: int) -> Callable[[torch.Generator], Args]:
+    """An ordinary case first: it is small, and tells most mistakes apart. Then each remaining mistake's own in turn."""
+    draws = list(dict.fromkeys(mistake.cases or exercise.draw for mistake, _ in left))
+    return exercise.draw if turn == 0 else draws[(turn - 1) % len(draws)]
 
 
 def _size(case: tuple[Args, tuple]) -> int:
     return sum(one.numel() for one in case[0] if isinstance(one, torch.Tensor))
-
-
-def _fresh_cases(exercise: Exercise, left: Candidates, rng: torch.Generator) -> Iterator[Args]:
-    """Draws in turn for each mistake that was left at first, from its own cases."""
-    draws = list(dict.fromkeys(mistake.cases or exercise.draw for mistake, _ in left))
-    for turn in range(MOST_DRAWN if draws else 0):
-        yield draws[turn % len(draws)](rng)
 
 
 def _consistent(exercise: Exercise, formula: Callable[..., tuple], args: Args, results: tuple, right: bool) -> bool:

@@ -51,11 +51,10 @@ def not_finite(exercise: Exercise, args: Args, shown: Comparison) -> str:
     reason = where(exercise, args, shown)
     if reason:
         return f"{name} is {what} where {reason}: (-inf) - (-inf) and 0 * NaN are NaN, so handle that case before them."
-    if not bool((bad == shown.wrong).all()) or bool(bad.all()):
-        return (
-            f"{name} is {what} in {int(bad.sum())} of {bad.numel()} elements: is it written, and is the shift finite?"
-        )
-    return f"{name} is {what} in {int(bad.sum())} of {bad.numel()} elements and right elsewhere."
+    if bool(bad.all()):
+        return f"{name} is {what} everywhere: is it written, and is what the exponent is shifted by finite?"
+    rest = "right" if bool((bad == shown.wrong).all()) else "wrong"
+    return f"{name} is {what} in {int(bad.sum())} of {bad.numel()} elements and {rest} elsewhere."
 
 
 def constant(exercise: Exercise, args: Args, shown: Comparison) -> str:
@@ -77,6 +76,8 @@ def ratio(exercise: Exercise, args: Args, shown: Comparison) -> str:
     factor = shown.got / torch.where(big, shown.expected, 1.0)
     slack = 3 * shown.limit / torch.where(big, shown.expected.abs(), 1.0)
     middle = float(factor[big].median())
+    if abs(middle - 1) < 1e-3:
+        return ""
     if bool(((factor - middle).abs() <= slack * max(1.0, abs(middle)))[big].all()):
         name = next((text for value, text in RATIOS.items() if abs(value - middle) < 2e-3 * abs(value)), "")
         text = words.number(round(middle, 4)) + (f" ({name})" if name else "")
@@ -105,11 +106,12 @@ def offset(exercise: Exercise, args: Args, shown: Comparison) -> str:
 
 def copy_of_input(exercise: Exercise, args: Args, shown: Comparison) -> str:
     """An argument handed back."""
-    for name, value in zip(parameters(exercise), args, strict=False):
+    for position, (name, value) in enumerate(zip(parameters(exercise), args, strict=False)):
         if isinstance(value, torch.Tensor) and value.shape == shown.got.shape:
             same = value.to("cpu", torch.float64)
             if bool(((same == shown.got) | (same.isnan() & shown.got.isnan())).all()):
-                return f"{shown.output.name} is {name} unchanged."
+                own = position == shown.output.inplace
+                return f"{shown.output.name} is as it was." if own else f"{shown.output.name} is a copy of {name}."
     return ""
 
 

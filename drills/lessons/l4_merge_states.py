@@ -1,7 +1,8 @@
 """Lesson 4, FlashInfer's merge API: its exercises, their float64 oracle, bytes floors and bench shapes.
 
 What is right is one rule, `oracle.merge`; merge_lift.py puts it to the arguments of each exercise. The mistakes that
-are recognized stand in merge_mistakes.py and merge_own_mistakes.py, the small cases in merge_cases.py.
+are recognized stand in merge_mistakes.py, merge_own_mistakes.py and merge_run_mistakes.py, the small
+cases in merge_cases.py.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from drills.lessons.merge_lift import in_place, on_many, on_runs, on_two
 from drills.lessons.merge_mistakes import MISTAKES
 from drills.lessons.merge_own_mistakes import OWN_MISTAKES
 from drills.lessons.merge_rules import weights
+from drills.lessons.merge_run_mistakes import RUN_MISTAKES
 from drills.lessons.oracle import largest_finite, merge
 
 FLOAT = 4
@@ -37,9 +39,9 @@ def merge_state_floor(v_a: Tensor, s_a: Tensor, v_b: Tensor, s_b: Tensor) -> int
 
 
 def in_place_floor(v: Tensor, s: Tensor, v_other: Tensor, s_other: Tensor, mask: Tensor | None = None) -> int:
-    """The same for the positions that change, and one byte of mask a position."""
-    changed = s if mask is None else s[mask]
-    return merge_state_floor(v[: len(changed)], changed, v_other, changed) + (0 if mask is None else len(mask))
+    """Read both values of every position that changes."""
+    changed = len(v) if mask is None else int(mask.sum())
+    return v[:changed].numel() * (v.element_size() + v_other.element_size())
 
 
 def merge_states_floor(v: Tensor, s: Tensor) -> int:
@@ -49,9 +51,8 @@ def merge_states_floor(v: Tensor, s: Tensor) -> int:
 
 
 def runs_floor(v: Tensor, s: Tensor, indptr: Tensor) -> int:
-    """Read indptr and every row of a run once, write one row a position."""
-    rows = int(indptr[-1] - indptr[0]) + len(indptr) - 1
-    return s.shape[1] * rows * row_bytes(v) + len(indptr) * indptr.element_size()
+    """Read the values of every row of a run."""
+    return int(indptr[-1] - indptr[0]) * v[:1].numel() * v.element_size()
 
 
 def read_of_states(v: Tensor, s: Tensor) -> int:
@@ -108,6 +109,7 @@ EXERCISES = (
         score_bound=lambda v, s, v_other, s_other, mask=None: largest_finite(s, s_other),
         draw=draws.cases(draws.masked_args),
         floor=in_place_floor,
+        counted=("v", "v_other"),
         must_read=in_place_reads,
     ),
     Exercise(
@@ -128,8 +130,9 @@ EXERCISES = (
         outputs=(V, S),
         reads=0,
         score_bound=lambda v, s, indptr: largest_finite(s),
-        draw=draws.cases(draws.uneven_runs),
+        draw=draws.cases(draws.uneven_runs, S=3, N=4),
         floor=runs_floor,
+        counted=("v",),
         must_read=runs_reads,
     ),
 )
@@ -167,4 +170,6 @@ def _bench() -> tuple[BenchCase, ...]:
     )
 
 
-LESSON = Lesson("l4_merge_states", "FlashInfer's merge API", EXERCISES, (*MISTAKES, *OWN_MISTAKES), _bench())
+LESSON = Lesson(
+    "l4_merge_states", "FlashInfer's merge API", EXERCISES, (*MISTAKES, *OWN_MISTAKES, *RUN_MISTAKES), _bench()
+)

@@ -48,10 +48,10 @@ def some_empty(v: Tensor, s: Tensor, rng: Generator) -> None:
 
 
 def poisoned(v: Tensor, s: Tensor, rng: Generator) -> None:
-    """One state of position 1, head 0 is empty, and its payload is NaN."""
+    """One state of position 1, last head, is empty, and its payload is NaN."""
     n = integer(rng, 0, s.shape[1] - 1)
-    s[1, n, 0] = -math.inf
-    v[1, n, 0] = math.nan
+    s[1, n, -1] = -math.inf
+    v[1, n, -1] = math.nan
 
 
 def empty_and_poisoned(v: Tensor, s: Tensor, rng: Generator) -> None:
@@ -104,12 +104,13 @@ def equal_runs(v: Tensor, s: Tensor, rng: Generator) -> Args:
 
 
 def uneven_runs(v: Tensor, s: Tensor, rng: Generator) -> Args:
-    """(v, s, indptr) with runs of any length, the first not at row 0, the last not up to the end, one empty."""
-    v, s, indptr = equal_runs(v, s, rng)
-    M, S = len(s), len(indptr) - 1
-    cuts = 1 + torch.randperm(M - 2, generator=rng)[:S].sort().values
-    empty = integer(rng, 1, S - 1)
-    return v, s, torch.cat([cuts[:empty], cuts[empty - 1 : empty], cuts[empty:]]).to(torch.int32)
+    """(v, s, indptr) with an empty run and longer ones, the first not at row 0, the last not up to the end.
+
+    For 3 positions and 12 rows.
+    """
+    lengths = torch.tensor([0, integer(rng, 2, 4), integer(rng, 1, 3)])[torch.randperm(3, generator=rng)]
+    indptr = torch.tensor([0, *lengths.cumsum(0)]) + integer(rng, 1, 4)
+    return v.flatten(0, 1), s.flatten(0, 1), indptr.to(torch.int32)
 
 
 def cases(args: Callable[..., Args], edit: Edit = nothing, dtype: torch.dtype = torch.float32, **fixed: int):

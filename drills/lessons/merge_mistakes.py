@@ -1,74 +1,18 @@
 """The misconceptions about merging states that are recognized, and what is said to the learner.
 
-A cause is one misconception: its rules (merge_rules.py), the cases that show it (merge_cases.py) and the exercises in
-which it can happen. `MISTAKES` spells them out, one for each exercise. Mistakes of one exercise alone stand in
-merge_slips.py.
+`CAUSES` lists them, `MISTAKES` spells them out, one for each exercise in which they can happen. The mistakes of one
+exercise alone are listed in merge_own_mistakes.py and merge_run_mistakes.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import torch
 
 from drills.lessons import merge_cases as draws
+from drills.lessons import merge_loop_rules as loops
 from drills.lessons import merge_rules as rules
 from drills.lessons.base import Mistake
-from drills.lessons.merge_lift import in_place, on_many, on_runs, on_two
-from drills.lessons.merge_rules import Rule
-
-TWO = ("merge_state", "merge_state_in_place")
-MANY = ("merge_states", "variable_length_merge_states")
-
-LIFT: dict[str, Callable] = {
-    "merge_state": on_two,
-    "merge_state_in_place": in_place,
-    "merge_states": on_many,
-    "variable_length_merge_states": on_runs,
-}
-"""Exercise → what makes a formula of its arguments out of a rule."""
-
-ARGS = {
-    "merge_state": draws.two_args,
-    "merge_state_in_place": draws.masked_args,
-    "merge_states": draws.many_args,
-    "variable_length_merge_states": draws.equal_runs,
-}
-"""Exercise → what makes arguments out of drawn states."""
-
-
-@dataclass(frozen=True)
-class Cause:
-    """One misconception. rules: the first is the usual code, the others are variants. edit, sizes: of its cases."""
-
-    id: str
-    rules: tuple[Rule, ...]
-    anchor: str
-    says: str
-    exercises: tuple[str, ...] = TWO + MANY
-    edit: draws.Edit | None = None
-    dtype: torch.dtype = torch.float32
-    sizes: tuple[tuple[str, int], ...] = ()
-
-    def mistakes(self) -> list[Mistake]:
-        """One an exercise."""
-        return [self._mistake(exercise) for exercise in self.exercises]
-
-    def _mistake(self, exercise: str) -> Mistake:
-        first, *others = (LIFT[exercise](rule) for rule in self.rules)
-        special = self.edit or self.sizes or self.dtype != torch.float32
-        cases = draws.cases(ARGS[exercise], self.edit or draws.nothing, self.dtype, **dict(self.sizes))
-        return Mistake(
-            id=self.id,
-            exercise=exercise,
-            formula=first,
-            says=self.says,
-            anchor=self.anchor,
-            cases=cases if special else None,
-            variants=tuple(others),
-        )
-
+from drills.lessons.merge_causes import MANY, NOT_IN_PLACE, TWO, Cause
 
 CAUSES = (
     Cause(
@@ -136,10 +80,17 @@ CAUSES = (
     ),
     Cause(
         "finite_stand_in",
-        tuple(rule(start) for start in (-1e4, -2e4, -3e4, -5e4) for rule in rules.STAND_INS),
+        tuple(rule(start) for start in rules.STARTS for rule in rules.STAND_INS),
         "finite-stand-ins",
         "A finite number stands in for -inf, and legal scores lie below it. Start from float('-inf') and guard for it.",
         edit=draws.far_below,
+    ),
+    Cause(
+        "epsilon_in_log",
+        tuple(rules.epsilon_in_log(10.0**-n) for n in (3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 37, 38)),
+        "finite-stand-ins",
+        "A small number is added inside the logarithm, so an empty state comes out finite. Guard with where instead.",
+        edit=draws.some_empty,
     ),
     Cause(
         "s_is_max",
@@ -173,6 +124,14 @@ CAUSES = (
         edit=draws.some_empty,
     ),
     Cause(
+        "no_states",
+        (rules.no_states_nan,),
+        "two-empty-states",
+        "Where there is no state at all, the sums stay 0 and 0 / 0 is NaN. Divide by 1 there.",
+        exercises=("merge_states",),
+        sizes=(("N", 0),),
+    ),
+    Cause(
         "empty_payload",
         (rules.empty_payload,),
         "a-nan-in-an-empty-state",
@@ -188,59 +147,61 @@ CAUSES = (
     ),
     Cause(
         "s_stored_in_half",
-        (rules.s_stored_in_half,),
+        tuple(loops.s_stored_in(dtype) for dtype in (None, torch.float16, torch.bfloat16)),
         "s-in-half-precision",
-        "s was rounded to the values' dtype before it was stored. s is float32 always: allocate and store it so.",
+        "s was rounded to half precision before it was stored. s is float32 always: allocate and store it so.",
         dtype=torch.float16,
     ),
     Cause(
         "s_read_in_half",
-        (rules.s_read_in_half,),
+        tuple(loops.s_read_in(dtype) for dtype in (None, torch.float16, torch.bfloat16)),
         "s-in-half-precision",
-        "s was rounded to the values' dtype when it was read, which shifts every weight. Keep s in float32 throughout.",
+        "s was rounded to half precision when it was read, which shifts every weight. Keep s in float32 throughout.",
         dtype=torch.float16,
     ),
     Cause(
         "summed_in_half",
-        tuple(rules.summed_in_half(block, total) for total in (True, False) for block in rules.BLOCKS),
+        tuple(loops.summed_in_half(block, total) for total in (True, False) for block in loops.BLOCKS),
         "half-precision-on-the-way",
         "The running sum is kept in half precision, where small addends are lost. Sum in float32, cast when you store.",
         exercises=MANY,
         edit=draws.equal,
         dtype=torch.float16,
-        sizes=(("S", 1), ("N", 1500), ("H", 1), ("D", 8)),
+        sizes=(("S", 1), ("N", 600), ("H", 1), ("D", 8)),
     ),
     Cause(
         "first_state_dropped",
-        (rules.dropped(slice(1, None)),),
+        (loops.dropped(slice(1, None)),),
         "a-state-dropped",
         "The first state is missing from the result. Does the loop, or the offset, start one too late?",
+        exercises=NOT_IN_PLACE,
     ),
     Cause(
         "last_state_dropped",
-        (rules.dropped(slice(None, -1)),),
+        (loops.dropped(slice(None, -1)),),
         "a-state-dropped",
         "The last state is missing from the result. The states are 0 to N - 1, the last one included.",
+        exercises=NOT_IN_PLACE,
     ),
     Cause(
         "only_first_block",
-        tuple(rules.dropped(slice(None, block)) for block in rules.BLOCKS),
+        tuple(loops.dropped(slice(None, block)) for block in loops.BLOCKS),
         "a-state-dropped",
         "Only the first block of states is merged. Loop over all of them, one block a step.",
         exercises=MANY,
-        sizes=(("S", 2), ("N", 300), ("H", 1), ("D", 3)),
+        sizes=(("S", 2), ("N", 130), ("H", 1), ("D", 3)),
     ),
     Cause(
         "tail_block_dropped",
-        tuple(rules.whole_blocks(block) for block in rules.BLOCKS[1:]),
+        tuple(loops.whole_blocks(block) for block in loops.BLOCKS[1:]),
         "a-state-dropped",
         "The states after the last whole block are missing. Round the number of steps up, and mask the last one.",
         exercises=MANY,
-        sizes=(("S", 2), ("N", 511), ("H", 1), ("D", 3)),
+        sizes=(("S", 2), ("N", 127), ("H", 1), ("D", 3)),
     ),
     Cause(
         "padding_weighs_one",
-        tuple(rules.padded(block) for block in rules.BLOCKS[1:]),
+        tuple(loops.padded(block) for block in loops.BLOCKS[1:]),
         "padding-that-weighs-something",
         "The padding of the last block counts as states with s = 0. Load s with other=float('-inf'): padding is empty.",
         exercises=MANY,
@@ -249,14 +210,14 @@ CAUSES = (
     Cause(
         "not_rescaled",
         tuple(
-            rules.not_rescaled(block, v_too, total_too)
+            loops.not_rescaled(block, v_too, total_too)
             for v_too, total_too in ((True, False), (True, True), (False, True))
-            for block in rules.BLOCKS
+            for block in loops.BLOCKS
         ),
         "many-states",
         "A larger s came, and what was summed before was not scaled down: multiply it by 2^(m_old - m_new) first.",
         exercises=MANY,
-        sizes=(("S", 2), ("N", 300), ("H", 1), ("D", 3)),
+        sizes=(("S", 2), ("N", 130), ("H", 1), ("D", 3)),
     ),
     Cause(
         "tail_columns_dropped",

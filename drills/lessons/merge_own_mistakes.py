@@ -10,17 +10,44 @@ import torch
 from drills.lessons import merge_cases as draws
 from drills.lessons import merge_slips as slips
 from drills.lessons.base import Mistake
-from drills.lessons.merge_lift import on_many, on_runs
+from drills.lessons.merge_lift import Formula, on_many
 from drills.lessons.oracle import merge
 
 LAYOUT = "the-wrong-address"
 MASK = "the-mask"
 EARLY = "s-overwritten-too-early"
-INDPTR = "indptr-off-by-one"
+
+
+def stored(exercise: str, right: Formula) -> Mistake:
+    """Results stored at the wrong rows."""
+    return Mistake(
+        "stored_heads_first",
+        exercise,
+        slips.stored_heads_first(right, v_too=True, s_too=True),
+        "The right results stand in the wrong rows: those of position i, head h belong in row i * H + h.",
+        LAYOUT,
+        variants=(
+            slips.stored_heads_first(right, v_too=True, s_too=False),
+            slips.stored_heads_first(right, v_too=False, s_too=True),
+        ),
+    )
+
+
+def strides(exercise: str, right: Formula, args) -> Mistake:
+    """Inputs read without their strides; args makes the cases' arguments."""
+    return Mistake(
+        "strides_ignored",
+        exercise,
+        slips.strides_ignored(right),
+        "An argument is read as if it were contiguous. Use its strides, or make a contiguous copy first.",
+        "where-things-lie",
+        cases=slips.with_strides(args),
+    )
 
 
 def _of_two(exercise: str, args) -> list[Mistake]:
     return [
+        stored(exercise, slips.RIGHT[exercise]),
         Mistake(
             "heads_first",
             exercise,
@@ -29,20 +56,36 @@ def _of_two(exercise: str, args) -> list[Mistake]:
             LAYOUT,
             variants=(slips.heads_first(exercise, v_too=True, s_too=False),),
         ),
-        Mistake(
-            "strides_ignored",
-            exercise,
-            slips.strides_ignored(slips.RIGHT[exercise]),
-            "An argument is read as if it were contiguous. Use its strides, or make a contiguous copy first.",
-            "where-things-lie",
-            cases=slips.with_strides(args),
-        ),
+        strides(exercise, slips.RIGHT[exercise], args),
     ]
 
 
 OWN_MISTAKES = (
     *_of_two("merge_state", draws.two_args),
     *_of_two("merge_state_in_place", draws.masked_args),
+    stored("merge_states", on_many(merge)),
+    Mistake(
+        "nothing_changed",
+        "merge_state_in_place",
+        slips.nothing_changed,
+        "v and s are as they were before the call: store the results at the arguments' own addresses.",
+        "in-place",
+    ),
+    Mistake(
+        "other_copied",
+        "merge_state_in_place",
+        slips.other_copied,
+        "v and s are the other state. Both states count: merge them, with the weights 2^(s - m).",
+        "merging-is-addition",
+    ),
+    Mistake(
+        "merged_into_copies",
+        "merge_state_in_place",
+        slips.merged_into_copies,
+        "v or s is not contiguous, and what was merged into is a copy of it. Use its strides, or copy the result back.",
+        "in-place",
+        cases=slips.with_strides(draws.masked_args),
+    ),
     Mistake(
         "s_before_v",
         "merge_state_in_place",
@@ -118,78 +161,5 @@ OWN_MISTAKES = (
         LAYOUT,
         variants=(slips.states_read_as(None, (1, 0, 2)), slips.states_read_as((1, 0, 2), None)),
     ),
-    Mistake(
-        "strides_ignored",
-        "merge_states",
-        slips.strides_ignored(on_many(merge)),
-        "An argument is read as if it were contiguous. Use its strides, or make a contiguous copy first.",
-        "where-things-lie",
-        cases=slips.with_strides(draws.many_args),
-    ),
-    Mistake(
-        "heads_first",
-        "variable_length_merge_states",
-        slips.rows_heads_first(v_too=False),
-        "s[M, H] is read as if it were [H, M]: row r of head h is at r * H + h.",
-        LAYOUT,
-        variants=(slips.rows_heads_first(v_too=True),),
-    ),
-    Mistake(
-        "strides_ignored",
-        "variable_length_merge_states",
-        slips.strides_ignored(on_runs(merge)),
-        "An argument is read as if it were contiguous. Use its strides, or make a contiguous copy first.",
-        "where-things-lie",
-        cases=slips.with_strides(draws.equal_runs),
-    ),
-    Mistake(
-        "indptr_end_included",
-        "variable_length_merge_states",
-        slips.runs_moved(0, 1),
-        "Row indptr[i + 1] is merged into position i, but it is the first of position i + 1: the end is not included.",
-        INDPTR,
-    ),
-    Mistake(
-        "indptr_shifted",
-        "variable_length_merge_states",
-        slips.runs_moved(1, 1),
-        "Each run is one row late: position i has rows indptr[i] up to, not including, indptr[i + 1].",
-        INDPTR,
-        variants=(slips.runs_moved(-1, -1), slips.runs_moved(-1, 0)),
-    ),
-    Mistake(
-        "next_run",
-        "variable_length_merge_states",
-        slips.next_run,
-        "Position i merges the run of position i + 1: its rows are indptr[i] to indptr[i + 1].",
-        INDPTR,
-    ),
-    Mistake(
-        "indptr_start_ignored",
-        "variable_length_merge_states",
-        slips.start_ignored,
-        "The rows are counted from 0, but indptr[0] may exceed 0: rows before it belong to no position.",
-        INDPTR,
-    ),
-    Mistake(
-        "indptr_end_ignored",
-        "variable_length_merge_states",
-        slips.last_run_to_the_end,
-        "The last run goes to the end of v, but indptr[-1] may stop short of it: rows after it belong to no position.",
-        INDPTR,
-    ),
-    Mistake(
-        "empty_run_keeps_a_row",
-        "variable_length_merge_states",
-        slips.empty_runs_keep_one,
-        "An empty run merges the row at which it starts, which belongs to another position. It gives (0, -inf).",
-        INDPTR,
-    ),
-    Mistake(
-        "equal_lengths",
-        "variable_length_merge_states",
-        slips.equal_lengths,
-        "Every run is taken to have M / S rows. Its rows are indptr[i] to indptr[i + 1], whatever their number.",
-        INDPTR,
-    ),
+    strides("merge_states", on_many(merge), draws.many_args),
 )

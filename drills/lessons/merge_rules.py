@@ -17,9 +17,6 @@ from drills.lessons.oracle import LOG2_E, finite_shift, largest, merge
 
 Rule = Callable[[Tensor, Tensor], tuple[Tensor | None, Tensor | None]]
 
-BLOCKS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-"""Block sizes that a kernel may walk the states with."""
-
 
 def weights(s: Tensor) -> Tensor:
     """2^(s - max s) along axis 0, 0 for an empty state."""
@@ -91,10 +88,10 @@ def max_from(start: float) -> Rule:
 
 
 def clamped(start: float) -> Rule:
-    """No s is below a finite number."""
+    """No s is below a finite number. What is returned for s may be repaired afterwards."""
 
     def formula(v: Tensor, s: Tensor):
-        return merge(v, s.clamp(min=start))
+        return merge(v, s.clamp(min=start))[0], None
 
     return formula
 
@@ -119,6 +116,9 @@ def guarded(rule: Rule) -> Rule:
     return formula
 
 
+STARTS = (-1e4, -2e4, -3e4, -5e4, -65504.0, -1e5, -1e6, -1e9, -1e10, -1e20, -1e30, -1e37, -1e38, -3.4028234663852886e38)
+"""Numbers that are taken for minus infinity."""
+
 STAND_INS = (clamped, started, max_from, lambda start: guarded(max_from(start)))
 """Ways to put a finite number where -inf belongs."""
 
@@ -142,6 +142,16 @@ def max_not_added(v: Tensor, s: Tensor):
     return merge(v, s)[0], torch.log2(weights(s).sum(0))
 
 
+def epsilon_in_log(epsilon: float) -> Rule:
+    """log2(sum + epsilon): a bias, and a finite s where there is nothing."""
+
+    def formula(v: Tensor, s: Tensor):
+        total = weights(s).sum(0)
+        return None, finite_shift(largest(s, 0)) + torch.log2(total + epsilon)
+
+    return formula
+
+
 # Empty states.
 
 
@@ -159,6 +169,11 @@ def two_empties_nan_in_s(v: Tensor, s: Tensor):
     return right_v, torch.where(all_empty(s), torch.nan, right_s)
 
 
+def no_states_nan(v: Tensor, s: Tensor):
+    """0 / 0 where there is no state at all; states that are there and empty are handled."""
+    return (merge(v, s)[0] if len(s) else torch.full(v.shape[1:], torch.nan).double()), None
+
+
 def empty_payload(v: Tensor, s: Tensor):
     """0 * NaN is NaN."""
     w = weights(s)
@@ -170,84 +185,7 @@ def unguarded(v: Tensor, s: Tensor):
     return torch.where(all_empty(s)[..., None], torch.nan, empty_payload(v, s)[0]), None
 
 
-# Half precision.
-
-
-def s_stored_in_half(v: Tensor, s: Tensor):
-    right_v, right_s = merge(v, s)
-    return right_v, right_s.to(v.dtype).double()
-
-
-def s_read_in_half(v: Tensor, s: Tensor):
-    return merge(v, s.to(v.dtype))
-
-
-def summed_in_half(block: int, total_too: bool) -> Rule:
-    """The running sum of v, and of the weights if `total_too`, kept in v's dtype, `block` states a step."""
-
-    def formula(v: Tensor, s: Tensor):
-        w = weights(s)
-        terms = w[..., None] * drop_unused(w, v)
-        sum_v = torch.zeros(terms.shape[1:], dtype=v.dtype)
-        total = torch.zeros(w.shape[1:], dtype=v.dtype if total_too else torch.float64)
-        for n in range(0, len(s), block):
-            sum_v = sum_v + terms[n : n + block].sum(0).to(sum_v.dtype)
-            total = total + w[n : n + block].sum(0).to(total.dtype)
-        return divided(sum_v.double(), total.double()), None
-
-    return formula
-
-
-# The wrong states.
-
-
-def dropped(which: slice) -> Rule:
-    """Only v[which] and s[which] are merged."""
-
-    def formula(v: Tensor, s: Tensor):
-        return merge(v[which], s[which])
-
-    return formula
-
-
-def whole_blocks(block: int) -> Rule:
-    """The states after the last whole block are left out."""
-
-    def formula(v: Tensor, s: Tensor):
-        kept = len(s) // block * block
-        return merge(v[:kept], s[:kept])
-
-    return formula
-
-
-def padded(block: int) -> Rule:
-    """Padding up to a multiple of `block` counts as states with s = 0 and v = 0."""
-
-    def formula(v: Tensor, s: Tensor):
-        more = -len(s) % block
-        return merge(
-            torch.cat([v, torch.zeros(more, *v.shape[1:], dtype=v.dtype)]),
-            torch.cat([s, torch.zeros(more, *s.shape[1:], dtype=s.dtype)]),
-        )
-
-    return formula
-
-
-def not_rescaled(block: int, v_too: bool, total_too: bool) -> Rule:
-    """What was summed under an old maximum is not scaled down when a larger one comes."""
-
-    def formula(v: Tensor, s: Tensor):
-        steps = torch.arange(len(s)) // block
-        running = torch.cummax(s.double(), 0).values if len(s) else s.double()
-        ends = ((steps + 1) * block - 1).clamp(max=len(s) - 1)
-        stale = torch.exp2(s.double() - finite_shift(running[ends]))
-        w = weights(s)
-        w_v, w_total = (stale if v_too else w), (stale if total_too else w)
-        total = w_total.sum(0)
-        wrong_v = divided((w_v[..., None] * drop_unused(w, v)).sum(0), total)
-        return wrong_v, largest(s, 0) + torch.log2(torch.where(total == 0, 1.0, total))
-
-    return formula
+# Columns.
 
 
 def tail_dropped(v: Tensor, s: Tensor):

@@ -1,7 +1,8 @@
-"""Formulas of mistakes of one exercise of l4 alone: addresses, strides, the mask, an in-place update, indptr.
+"""Formulas of mistakes of one exercise of l4 alone: addresses, strides, the mask, an in-place update.
 
 Each takes the exercise's own arguments and answers what code written with that misconception would. What is said to
-the learner stands in merge_own_mistakes.py. Never used by graded code.
+the learner stands in merge_own_mistakes.py; runs of rows have a file of their own, merge_run_mistakes.py. Never used by
+graded code.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from torch import Generator, Tensor
 
 from drills.lessons import merge_cases as draws
 from drills.lessons.base import Args
-from drills.lessons.merge_lift import Formula, in_place, merge_runs, on_many, on_runs, on_two, stack_two, where_masked
+from drills.lessons.merge_lift import Formula, in_place, on_many, on_two, stack_two, where_masked
 from drills.lessons.merge_rules import drop_unused
 from drills.lessons.oracle import merge
 
@@ -49,15 +50,6 @@ def states_read_as(v_order: tuple[int, ...] | None, s_order: tuple[int, ...] | N
     return formula
 
 
-def rows_heads_first(v_too: bool) -> Formula:
-    """s[M, H], or v[M, H, D] as well, read as if heads came first."""
-
-    def formula(v, s, indptr):
-        return on_runs(merge)(as_if(v, 1, 0, 2) if v_too else v, as_if(s, 1, 0), indptr)
-
-    return formula
-
-
 def unstrided(x: Tensor) -> Tensor:
     """x read from its first element on as if it were contiguous, as far as its storage goes; else x itself."""
     if x.storage_offset() + x.numel() > x.untyped_storage().nbytes() // x.element_size():
@@ -74,7 +66,35 @@ def strides_ignored(right: Formula) -> Formula:
     return formula
 
 
+def stored_heads_first(right: Formula, v_too: bool, s_too: bool) -> Formula:
+    """The right results of position i, head h, stored where [H, S] would have them."""
+
+    def formula(*args):
+        v, s = right(*args)
+        return _misplaced(v) if v_too else v, _misplaced(s) if s_too else s
+
+    return formula
+
+
+def _misplaced(x: Tensor) -> Tensor:
+    return x.transpose(0, 1).reshape(x.shape)
+
+
 # In place.
+
+
+def merged_into_copies(v, s, v_other, s_other, mask=None):
+    """What is not contiguous is copied first, and the copy is merged into."""
+    new = in_place(merge)(v, s, v_other, s_other, mask)
+    return tuple(n if old.is_contiguous() else old.double() for n, old in zip(new, (v, s), strict=True))
+
+
+def nothing_changed(v, s, v_other, s_other, mask=None):
+    return v.double(), s.double()
+
+
+def other_copied(v, s, v_other, s_other, mask=None):
+    return where_masked(mask, (v_other.double(), s_other.double()), (v, s))
 
 
 def s_before_v(v, s, v_other, s_other, mask=None):
@@ -125,64 +145,21 @@ def only_v_updated(v, s, v_other, s_other, mask=None):
     return in_place(merge)(v, s, v_other, s_other, mask)[0], s.double()
 
 
-# Runs of rows.
-
-
-def runs_moved(first: int, last: int) -> Formula:
-    """Every run starts `first` rows and ends `last` rows later, as far as there are rows."""
-
-    def formula(v, s, indptr):
-        bounds = [min(max(0, b), len(s)) for b in indptr.tolist()]
-        runs = [(max(0, a + first), min(len(s), b + last)) for a, b in zip(bounds, bounds[1:], strict=False)]
-        return merge_runs(merge, v, s, runs)
-
-    return formula
-
-
-def start_ignored(v, s, indptr):
-    return on_runs(merge)(v, s, indptr - indptr[0])
-
-
-def last_run_to_the_end(v, s, indptr):
-    return on_runs(merge)(v, s, torch.cat([indptr[:-1], torch.tensor([len(s)])]))
-
-
-def next_run(v, s, indptr):
-    """Position i merges run i + 1; the last one has none."""
-    return on_runs(merge)(v, s, torch.cat([indptr[1:], indptr[-1:]]))
-
-
-def empty_runs_keep_one(v, s, indptr):
-    """An empty run merges the row at which it would start."""
-    bounds = indptr.tolist()
-    runs = [(a, min(len(s), max(b, a + 1))) for a, b in zip(bounds, bounds[1:], strict=False)]
-    return merge_runs(merge, v, s, runs)
-
-
-def equal_lengths(v, s, indptr):
-    """Every run has M / S rows."""
-    each = len(s) // max(1, len(indptr) - 1)
-    return merge_runs(merge, v, s, [(i * each, (i + 1) * each) for i in range(len(indptr) - 1)])
-
-
 # Cases.
 
 
 def with_strides(args):
-    """Arguments with a transposed s and v cut out of a wider tensor, so that strides count."""
+    """Arguments whose first two axes are swapped in memory, so that strides count."""
 
     def cut(v: Tensor, s: Tensor, rng: Generator) -> Args:
-        return tuple(one if one is None or one.dim() < 2 else strided(one, rng) for one in args(v, s, rng))
+        return tuple(one if one.dim() < 2 else turned(one) for one in args(v, s, rng))
 
     return draws.cases(cut)
 
 
-def strided(x: Tensor, rng: Generator) -> Tensor:
-    """The same values: s with its axes laid out in reverse, v as every row's first half of a wider one."""
-    if x.shape[-1] == x.numel() or x.dim() == 2:
-        return x.t().contiguous().t()
-    wide = torch.cat([x, torch.randn(x.shape, generator=rng).to(x.dtype)], -1)
-    return wide[..., : x.shape[-1]]
+def turned(x: Tensor) -> Tensor:
+    """The same values; x.transpose(0, 1) is contiguous."""
+    return x.transpose(0, 1).contiguous().transpose(0, 1)
 
 
 def with_sliced_mask(v: Tensor, s: Tensor, rng: Generator) -> Args:

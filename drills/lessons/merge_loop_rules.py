@@ -1,0 +1,114 @@
+"""Wrong ways to walk many states: half precision on the way, states left out, padding that counts, stale sums.
+
+Rules as in merge_rules.py, made for a block size. Never used by graded code.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from drills.lessons.merge_rules import Rule, divided, drop_unused, weights
+from drills.lessons.oracle import finite_shift, largest, merge
+
+BLOCKS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+"""Block sizes that a kernel may walk the states with."""
+
+
+# Half precision.
+
+
+def half_of(v: Tensor) -> torch.dtype:
+    """The half precision that code for these values would use."""
+    return torch.float16 if v.dtype == torch.float32 else v.dtype
+
+
+def s_stored_in(dtype: torch.dtype | None) -> Rule:
+    """s rounded to this dtype, or to that of v, when it is stored."""
+
+    def formula(v: Tensor, s: Tensor):
+        right_v, right_s = merge(v, s)
+        return right_v, right_s.to(dtype or v.dtype).double()
+
+    return formula
+
+
+def s_read_in(dtype: torch.dtype | None) -> Rule:
+    """s rounded to this dtype, or to that of v, when it is read."""
+
+    def formula(v: Tensor, s: Tensor):
+        return merge(v, s.to(dtype or v.dtype))
+
+    return formula
+
+
+def summed_in_half(block: int, total_too: bool) -> Rule:
+    """The running sum of v, and of the weights if `total_too`, kept in half precision, `block` states a step."""
+
+    def formula(v: Tensor, s: Tensor):
+        sum_v = torch.zeros(v.shape[1:], dtype=half_of(v))
+        total = torch.zeros(s.shape[1:], dtype=half_of(v) if total_too else torch.float32)
+        m = torch.full(s.shape[1:], -torch.inf)
+        for n in range(0, len(s), block):
+            v_n, s_n = v[n : n + block].float(), s[n : n + block].float()
+            new = torch.maximum(m, s_n.amax(0))
+            keep, w = torch.exp2(m - finite_shift(new)), torch.exp2(s_n - finite_shift(new))
+            used = torch.where(w[..., None] > 0, v_n, 0.0)
+            sum_v = (sum_v.float() * keep[..., None] + (w[..., None] * used).sum(0)).to(sum_v.dtype)
+            total = (total.float() * keep + w.sum(0)).to(total.dtype)
+            m = new
+        return divided(sum_v.double(), total.double()), None
+
+    return formula
+
+
+# The wrong states.
+
+
+def dropped(which: slice) -> Rule:
+    """Only v[which] and s[which] are merged."""
+
+    def formula(v: Tensor, s: Tensor):
+        return merge(v[which], s[which])
+
+    return formula
+
+
+def whole_blocks(block: int) -> Rule:
+    """The states after the last whole block are left out."""
+
+    def formula(v: Tensor, s: Tensor):
+        kept = len(s) // block * block
+        return merge(v[:kept], s[:kept])
+
+    return formula
+
+
+def padded(block: int) -> Rule:
+    """Padding up to a multiple of `block` counts as states with s = 0 and v = 0."""
+
+    def formula(v: Tensor, s: Tensor):
+        more = -len(s) % block
+        return merge(
+            torch.cat([v, torch.zeros(more, *v.shape[1:], dtype=v.dtype)]),
+            torch.cat([s, torch.zeros(more, *s.shape[1:], dtype=s.dtype)]),
+        )
+
+    return formula
+
+
+def not_rescaled(block: int, v_too: bool, total_too: bool) -> Rule:
+    """What was summed under an old maximum is not scaled down when a larger one comes."""
+
+    def formula(v: Tensor, s: Tensor):
+        steps = torch.arange(len(s)) // block
+        running = torch.cummax(s.double(), 0).values if len(s) else s.double()
+        ends = ((steps + 1) * block - 1).clamp(max=len(s) - 1)
+        stale = torch.exp2(s.double() - finite_shift(running[ends]))
+        w = weights(s)
+        w_v, w_total = (stale if v_too else w), (stale if total_too else w)
+        total = w_total.sum(0)
+        wrong_v = divided((w_v[..., None] * drop_unused(w, v)).sum(0), total)
+        return wrong_v, largest(s, 0) + torch.log2(torch.where(total == 0, 1.0, total))
+
+    return formula
