@@ -37,12 +37,10 @@ def to_integer(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def folded(values: np.ndarray, axis: int, combine) -> np.ndarray:
-    """Reduce `axis`, a power of two long, by combining neighbors again and again: the tree that a GPU's lanes form."""
-    while values.shape[axis] > 1:
-        even = [slice(None)] * values.ndim
-        odd = list(even)
-        even[axis], odd[axis] = slice(0, None, 2), slice(1, None, 2)
-        values = combine(values[tuple(even)], values[tuple(odd)])
+    """Reduce `axis`, a power of two long, by combining its halves again and again: the order of a GPU's lanes."""
+    while (size := values.shape[axis]) > 1:
+        first, second = np.split(values, [size // 2], axis)
+        values = combine(first, second)
     return values
 
 
