@@ -1,0 +1,141 @@
+"""`grade.py check`: everything that must hold of the lessons themselves, for authors and for CI.
+
+Each check is a function that returns what is wrong, a line each. Must never change a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from drills import catalog, source
+from drills.author import answers, matrix, pages, stubs
+from drills.catalog import ROOT, Entry, Selection
+from drills.errors import FAILED, PASSED
+from drills.report import verdict
+from drills.report.model import LEVELS, Grade
+
+EXTRA_PAGES = frozenset({"performance.md"})
+"""Pages in content/ that belong to no lesson. A second version of a solution has a page: `l5_cascade_fast.md`."""
+
+SECOND = re.compile(r"_fast$")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that must hold: its name and what finds it broken. slow: it runs graded code."""
+
+    name: str
+    problems: Callable[[], list[str]]
+    slow: bool = False
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the command's arguments."""
+    parser.add_argument("--quick", action="store_true", help="only what runs no graded code")
+    parser.add_argument("--no-answers", action="store_true", help="leave the known answers out")
+
+
+def run(options: argparse.Namespace, console: Console) -> int:
+    """Prints a line a check and what is wrong under it; 0 if nothing is."""
+    wrong = 0
+    for check in CHECKS:
+        if (options.quick and check.slow) or (options.no_answers and check.problems is known_answers):
+            continue
+        found = check.problems()
+        wrong += len(found)
+        console.print(f" {'ok     ' if not found else 'PROBLEM'} {check.name}", highlight=False)
+        for line in found:
+            console.print(f"         {line}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f" {wrong} problems" if wrong else " all holds", highlight=False)
+    return FAILED if wrong else PASSED
+
+
+def layout() -> list[str]:
+    """A lesson's five files are there, and nothing else is in the lessons' folders."""
+    found = [f"{one.stem} lacks {name}" for one in catalog.lessons() for name in one.missing]
+    found += [f"mine/{one.stem}.py is missing" for one in catalog.lessons() if not one.mine.is_file()]
+    return found + list(strays())
+
+
+def strays() -> Iterator[str]:
+    """Files in the lessons' folders that belong to no lesson."""
+    stems = {one.stem for one in catalog.lessons()}
+    for folder, prefix in (("content", ""), ("solutions", ""), ("mine", ""), ("tests", "test_")):
+        for path in sorted((ROOT / folder).glob("*.*")):
+            stem = SECOND.sub("", path.stem.removeprefix(prefix)) if folder != "mine" else path.stem
+            hidden = path.name.startswith(".") or path.name in EXTRA_PAGES or path.name == "conftest.py"
+            if path.is_file() and not hidden and stem not in stems:
+                yield f"{folder}/{path.name} belongs to no lesson"
+
+
+def stubs_not_started() -> list[str]:
+    """Stubs are what the generator makes, and an untouched one counts as not started."""
+    found = stubs.problems()
+    for lesson in catalog.lessons():
+        state = source.inspect(lesson.mine, lesson.exercises, lesson.stub)
+        found += [
+            f"mine/{lesson.stem}.py: {name} is {state.function(name).state}, not untouched"
+            for name in lesson.exercises
+            if state.function(name).state != "untouched"
+        ]
+    return found
+
+
+def solutions_pass() -> list[str]:
+    """The solutions pass at every level, on the interpreter and on a GPU if there is one."""
+    from drills import session
+    from drills.request import Request
+
+    chosen = tuple(Selection(one, one.exercises) for one in catalog.lessons())
+    grades = [session.grade(Request(chosen, ROOT / "solutions", device="cpu"))]
+    if _has_gpu():
+        grades.append(session.grade(Request(chosen, ROOT / "solutions", device="cuda")))
+    return [line for grade in grades for line in _not_passed(grade)]
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.version.cuda is not None and torch.cuda.device_count() > 0
+
+
+def _not_passed(grade: Grade) -> Iterator[str]:
+    if grade.grader_error:
+        yield f"{grade.device}: {grade.grader_error}"
+    for lesson, exercise in verdict.exercises(grade):
+        if exercise.state != "passed":
+            yield f"{grade.device}: solutions/{lesson.stem}.py: {exercise.name} is {exercise.state}"
+        untested = [one for one in LEVELS if exercise.levels.get(one) and exercise.levels[one].state == "none"]
+        if grade.device == "cpu" and set(untested) - {"traffic"}:
+            yield f"{lesson.stem}: no test of {exercise.name} at the level {', '.join(untested)}"
+
+
+def known_answers() -> list[str]:
+    """Every known answer comes out as it must, every lesson has enough of them, and the table is current."""
+    found = [line for lesson in catalog.lessons() for line in _too_few(lesson)]
+    outcomes = list(answers.grade(answers.find()))
+    found += matrix.problems(outcomes)
+    if not matrix.is_current(outcomes):
+        found.append("tests/answers/README.md is not current: python -m drills.author.matrix")
+    return found
+
+
+def _too_few(lesson: Entry) -> Iterator[str]:
+    for kind, least in (("right", 3), ("wrong", 15)):
+        there = len(answers.find(lesson.stem, kind))
+        if there < least:
+            yield f"{lesson.stem} has {there} {kind} answers, and a lesson has at least {least}"
+
+
+CHECKS = (
+    Check("layout: five files a lesson, nothing stray", layout),
+    Check("stubs: current and not started", stubs_not_started),
+    Check("pages: sections, hints, links, numbers, self-checks", pages.problems),
+    Check("solutions: pass at every level", solutions_pass, slow=True),
+    Check("known answers: right ones pass, wrong ones fail as they must", known_answers, slow=True),
+)

@@ -1,0 +1,39 @@
+"""Two programs take half a row each, and both store m and l of the row.
+
+exercise: softmax_stats
+level: memory
+diagnosis: race
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def stats_kernel(x_ptr, m_ptr, l_ptr, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    half = tl.program_id(1)
+    middle = (N + 1) // 2
+    m = float("-inf")
+    l = 0.0
+    for start in range(half * middle, tl.minimum(half * middle + middle, N), BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        inside = (cols < N) & (cols < half * middle + middle)
+        x = tl.load(x_ptr + row * N + cols, mask=inside, other=float("-inf")).to(tl.float32)
+        m_new = tl.maximum(m, tl.max(x, axis=0))
+        shift = tl.where(m_new == float("-inf"), 0.0, m_new)
+        l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)
+        m = m_new
+    tl.store(m_ptr + row, m)
+    tl.store(l_ptr + row, l)
+
+
+def softmax_stats(x, block=1024):
+    M, N = x.shape
+    x = x.contiguous()
+    m = torch.empty(M, dtype=torch.float32, device=x.device)
+    l = torch.empty(M, dtype=torch.float32, device=x.device)
+    if M > 0:
+        stats_kernel[(M, 2)](x, m, l, N, block)
+    return m, l

@@ -1,0 +1,14 @@
+"""Every result is zeros.
+
+exercise: variable_length_merge_states
+level: value
+diagnosis: *
+"""
+
+import torch
+
+
+def variable_length_merge_states(v, s, indptr):
+    S, H = (indptr.shape[0] - 1, v.shape[1])
+    v_out = torch.full((S, H, v.shape[-1]), 0.0, dtype=v.dtype, device=v.device)
+    return v_out, torch.full((S, H), 0.0, dtype=torch.float32, device=v.device)

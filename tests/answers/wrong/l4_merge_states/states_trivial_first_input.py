@@ -1,0 +1,10 @@
+"""The first state is handed back.
+
+exercise: merge_states
+level: value
+diagnosis: *
+"""
+
+
+def merge_states(v, s):
+    return v[:, 0].clone(), s[:, 0].clone()

@@ -1,0 +1,10 @@
+"""The mean of everything.
+
+exercise: merge_states
+level: value
+diagnosis: *
+"""
+
+
+def merge_states(v, s):
+    return v.mean(1), s.mean(1)
