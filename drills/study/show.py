@@ -65,7 +65,7 @@ def _lines(path: Path, names: tuple[str, ...] | None) -> list[Text]:
     tree = source.parse(data)
     wanted: list[int] = list(range(1, len(lines) + 1))
     if names and isinstance(tree, ast.Module):
-        wanted = sorted(_needed(tree, names))
+        wanted = sorted(surgery.needed_lines(tree, names))
     shown: list[Text] = []
     for before, number in zip([0, *wanted], wanted, strict=False):
         text = lines[number - 1] if number <= len(lines) else ""
@@ -74,18 +74,3 @@ def _lines(path: Path, names: tuple[str, ...] | None) -> list[Text]:
         if text.strip() not in (stubs.BEGIN, stubs.END):
             shown.append(Text.assemble((f"{number:4} ", "dim"), words.clean_lines(text, 2000)))
     return shown
-
-
-def _needed(tree: ast.Module, names: tuple[str, ...]) -> set[int]:
-    """The lines of the named functions and, through them, of the file's functions that they mention."""
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    waiting, seen, lines = list(names), set(), set()
-    while waiting:
-        name = waiting.pop()
-        if name in seen or name not in functions:
-            continue
-        seen.add(name)
-        first, last = surgery.span(functions[name])
-        lines |= set(range(first, last + 1))
-        waiting += [node.id for node in ast.walk(functions[name]) if isinstance(node, ast.Name)]
-    return lines

@@ -51,3 +51,18 @@ def span(function: ast.FunctionDef) -> tuple[int, int]:
     """First and last line of a function, decorators included."""
     first = min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
     return first, function.end_lineno or function.lineno
+
+
+def needed_lines(tree: ast.Module, names: tuple[str, ...]) -> set[int]:
+    """The lines of the named functions and, through them, of the file's functions that they mention."""
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    waiting, seen, lines = list(names), set(), set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name not in functions:
+            continue
+        seen.add(name)
+        first, last = span(functions[name])
+        lines |= set(range(first, last + 1))
+        waiting += [node.id for node in ast.walk(functions[name]) if isinstance(node, ast.Name)]
+    return lines
