@@ -37,8 +37,9 @@ def make_stub(solution: str, name: str) -> str:
     blocks = find_blocks(solution, name)
     if not blocks:
         raise GraderFailed(f"{name}: no {BEGIN} in it, so there is nothing for a learner to write")
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     for block in reversed(blocks):
-        _cut(lines, block, _replacement(tree, block, name))
+        _cut(lines, block, _replacement(functions, block, name))
     stub = "\n".join(lines).rstrip("\n") + "\n"
     _parse(stub, name, "the stub made from it (a marker cuts a statement in two)")
     return stub
@@ -117,14 +118,10 @@ def _cut(lines: list[str], block: Block, replacement: list[str]) -> None:
     lines[first:last] = replacement
 
 
-def _replacement(tree: ast.Module, block: Block, name: str) -> list[str]:
+def _replacement(functions: list[ast.FunctionDef], block: Block, name: str) -> list[str]:
     if not block.indent:
         return []
-    around = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.lineno < block.first <= (node.end_lineno or 0)
-    ]
+    around = [node for node in functions if node.lineno < block.first <= (node.end_lineno or 0)]
     if not around:
         raise GraderFailed(f"{name}:{block.first}: an indented {BEGIN} belongs inside a function, with code after it")
     function = max(around, key=lambda node: node.lineno)

@@ -84,7 +84,7 @@ def merge_mlo_kernel(
     H,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # parts a step
-    BLOCK_D: tl.constexpr,  # D rounded up to a power of two
+    BLOCK_D: tl.constexpr,  # columns a program
 ):
     pass
 

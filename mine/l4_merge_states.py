@@ -37,7 +37,7 @@ def merge_state(
     raise NotImplementedError("merge_state: your turn")
 
 
-@triton.jit(do_not_specialize=["rows"])
+@triton.jit(do_not_specialize=["rows", "H"])
 def merge_in_place_kernel(
     v_ptr,  # [S, H, D] with the strides below, read and overwritten
     s_ptr,  # [S, H] float32 with the strides below, read and overwritten
@@ -71,7 +71,7 @@ def merge_state_in_place(
     raise NotImplementedError("merge_state_in_place: your turn")
 
 
-@triton.jit(do_not_specialize=["N"])
+@triton.jit(do_not_specialize=["N", "H"])
 def merge_states_kernel(
     v_n_ptr,  # [S, N, H, D]
     s_n_ptr,  # [S, N, H] float32
@@ -97,7 +97,7 @@ def merge_states(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.
     raise NotImplementedError("merge_states: your turn")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["H"])
 def variable_length_kernel(
     v_m_ptr,  # [M, H, D]
     s_m_ptr,  # [M, H] float32
@@ -107,6 +107,7 @@ def variable_length_kernel(
     H,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # states a step
+    BLOCK_H: tl.constexpr,  # heads a program
     BLOCK_D: tl.constexpr,  # D rounded up to a power of two
 ):
     pass

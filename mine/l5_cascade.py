@@ -64,11 +64,11 @@ def merge_states(v: torch.Tensor, s: torch.Tensor, dtype: torch.dtype) -> tuple[
     v_out = torch.empty(batch, heads, dim, dtype=dtype, device=v.device)
     s_out = torch.empty(batch, heads, dtype=torch.float32, device=v.device)
     block_d = triton.next_power_of_2(dim)
-    block_n = min(triton.next_power_of_2(max(1, parts)), max(1, 2048 // block_d))
-    block_r = max(1, 2048 // block_d // block_n)
+    block_n = min(triton.next_power_of_2(max(1, parts)), max(1, 1024 // block_d))
+    block_r = max(1, 1024 // block_d // block_n)
     if batch:
         merge_states_kernel[(triton.cdiv(batch * heads, block_r),)](
-            v, s, v_out, s_out, batch * heads, parts, heads, dim, block_n, block_r, block_d
+            v, s, v_out, s_out, batch * heads, parts, heads, dim, block_n, block_r, block_d, num_warps=1
         )
     return v_out, s_out
 
@@ -85,21 +85,13 @@ def attend_shared_kernel(
     P,
     HEADS,  # Hq
     N,
-    q_b,
-    q_h,
-    q_d,
-    k_n,
-    k_h,
-    k_d,
-    v_n,
-    v_h,
-    v_d,
+    q_b, q_h, q_d, k_n, k_h, k_d, v_n, v_h, v_d,
     G: tl.constexpr,
     D: tl.constexpr,
     BLOCK_M: tl.constexpr,  # query rows
     BLOCK_N: tl.constexpr,  # keys a step
     BLOCK_D: tl.constexpr,
-):
+):  # fmt: skip
     """Program (block of query rows, KV head, split of the prefix): one read of the split serves all its rows."""
     pass
 
@@ -119,21 +111,14 @@ def attend_paged_kernel(
     HEADS,  # Hq
     N,
     page_size,
-    q_b,
-    q_h,
-    q_d,
-    kv_p,
-    kv_2,
-    kv_n,
-    kv_h,
-    kv_d,
+    q_b, q_h, q_d, kv_p, kv_2, kv_n, kv_h, kv_d,
     GROUPED: tl.constexpr,  # False: group g is request g alone
     G: tl.constexpr,
     D: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_D: tl.constexpr,
-):
+):  # fmt: skip
     """Program (slot, KV head, split): a slot is a block of query rows of one group; a split is a share of its keys."""
     pass
 

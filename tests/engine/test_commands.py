@@ -2,9 +2,9 @@
 
 import os
 import re
+import resource
 import subprocess
 import sys
-import time
 
 import pytest
 from repository_of_its_own import build, grade
@@ -177,11 +177,13 @@ def test_light_commands_import_nothing_heavy(root, line):
     assert "was imported" not in done.stderr + done.stdout
 
 
-def test_list_answers_in_well_under_half_a_second(root):
-    grade(root, "list")
-    times = []
+def test_list_answers_at_once(root):
+    """In processor time, so that what else runs on the machine does not count."""
+    grade(root, "list", PYTHONDONTWRITEBYTECODE="")
+    spent = []
     for _ in range(3):
-        start = time.perf_counter()
-        grade(root, "list", PYTHONDONTWRITEBYTECODE="")
-        times.append(time.perf_counter() - start)
-    assert min(times) <= 0.35
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        grade(root, "list")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(spent) <= 0.35
