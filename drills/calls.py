@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from drills import judge
-from drills.instruments.notes import CallOptions
+from drills.instruments.notes import CallOptions, Finding
 from drills.judge.signature import parameters
 from drills.lessons.base import Args, Exercise
 from drills.report.model import Failure
@@ -19,6 +19,28 @@ def call_of(exercise: Exercise, args: Args, options: CallOptions) -> Call:
     """The call as it goes to the worker."""
     inplace = tuple(output.inplace for output in exercise.outputs if output.inplace is not None)
     return Call(exercise.name, tuple(args), tuple(parameters(exercise)), inplace, options)
+
+
+def judged(exercise: Exercise, args: Args, reply: Reply, level: str) -> tuple[Failure | None, tuple]:
+    """The results of a call, or what must be put right before its values are worth a look: the gravest first."""
+    called = judge.called(exercise, args)
+    if reply.death:
+        return judge.death(reply.death.kind, reply.death.words, level, called), ()
+    faults = [one for one in reply.notes.findings if is_fault(one)]
+    if faults:
+        return judge.finding(faults[0], level, called), ()
+    if reply.raised:
+        one = reply.raised
+        return judge.raised(one.type, one.message, level, called, one.line, one.source), ()
+    failure, results = results_of(exercise, args, reply, level)
+    if failure is None and reply.notes.findings:
+        failure = judge.finding(reply.notes.findings[0], level, called)
+    return failure, results
+
+
+def is_fault(finding: Finding) -> bool:
+    """Whether it happened while the kernels ran; the others are about results, and a result's form comes first."""
+    return judge.level_of(finding.kind, "") == "memory" and finding.kind not in ("shares_memory", "unwritten")
 
 
 def results_of(exercise: Exercise, args: Args, reply: Reply, level: str) -> tuple[Failure | None, tuple]:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from drills import judge
-from drills.calls import call_of, results_of
+from drills.calls import call_of, judged
 from drills.explain import explain
 from drills.instruments.notes import CallOptions
 from drills.judge import GradedFailure
@@ -49,23 +49,12 @@ class Drill:
     def _call(self, exercise: Exercise, args: Args) -> Answer:
         call = call_of(exercise, args, CallOptions(order_seed=self._order_seed))
         reply = self._run.call(call)
-        level = self._test.level
-        called = judge.called(exercise, args)
         self._run.submit(exercise.name, reply.notes.launches)
         if reply.death:
             self._run.count_death(self._test.exercise, reply.death)
-            raise GradedFailure(judge.death(reply.death.kind, reply.death.words, level, called))
-        memory_first = sorted(reply.notes.findings, key=lambda one: judge.level_of(one.kind, level) != "memory")
-        if memory_first and (reply.raised or judge.level_of(memory_first[0].kind, level) == "memory"):
-            raise GradedFailure(judge.finding(memory_first[0], level, called))
-        if reply.raised:
-            one = reply.raised
-            raise GradedFailure(judge.raised(one.type, one.message, level, called, one.line, one.source))
-        failure, results = results_of(exercise, args, reply, level)
+        failure, results = judged(exercise, args, reply, self._test.level)
         if failure is not None:
             raise GradedFailure(failure)
-        if memory_first:
-            raise GradedFailure(judge.finding(memory_first[0], level, called))
         return Answer(results, self._run, self._test, exercise, call, reply)
 
 

@@ -55,10 +55,10 @@ class Run:
             self.nursery = Nursery(self.request.isolation)
             self.own_nursery = True
         self.device = self._choose_device()
-        self._start_gate()
         workers = {one.lesson.stem: self._worker(one.lesson) for one in self.wanted}
         if workers:
             next(iter(workers.values())).start()
+        self._start_gate()
         seed = self.request.seed
         self.seed = secrets.randbits(32) if seed is None else seed() if callable(seed) else seed
         for one in self.wanted:

@@ -78,16 +78,17 @@ def raised(
         called=called,
         got=got,
         expected="a result, with no exception",
-        likely=_advice_for(type_name, message),
+        likely=_advice_for(type_name, message, within=line is not None),
         line=line,
         source=source,
     )
 
 
-def _advice_for(type_name: str, message: str) -> str:
+def _advice_for(type_name: str, message: str, within: bool) -> str:
+    """within: a line of the learner's own raised it; else the call from outside did."""
     if type_name == "NotImplementedError":
         return "This part is still the stub's. Write it, or return an answer from every branch."
-    if type_name == "TypeError" and "positional argument" in message:
+    if type_name == "TypeError" and "positional argument" in message and not within:
         return "The signature is part of the contract: reset shows the stub's again."
     return ""
 
