@@ -42,8 +42,10 @@ from drills.instruments.notes import Launch
 
 __all__ = ["CompileGate", "CompileReport"]
 
-LANES = 2
-SECOND_LANE_AT = 4
+LANES = 3
+FULL_S, FRONT_S, LANE_S = 0.18, 0.02, 0.5
+"""Seconds of one core that machine code, a front end, and one more process take."""
+
 MOST_SPECS = 1000
 MOST_STARTS = 24
 TOO_MANY = f"its tests need more than {MOST_SPECS} compilations: pass sizes as arguments, not as tl.constexpr"
@@ -62,7 +64,7 @@ class CompileGate:
         start: Callable[[], socket.socket],
         cache: Path | None = None,
         *,
-        seconds: float = 15.0,
+        seconds: float = 20.0,
         thorough: bool = False,
     ) -> None:
         self.start = start
@@ -145,9 +147,8 @@ class CompileGate:
         """As many lanes as the work needs. Starts processes, so it runs in the caller's thread only."""
         self.lanes = [lane for lane in self.lanes if lane.is_alive()]
         with self.changed:
-            work = len(self.plan.open())
-        most = min(LANES, len(os.sched_getaffinity(0))) if work >= SECOND_LANE_AT else min(1, work)
-        while len(self.lanes) < most and self.starts < MOST_STARTS and not self.closing:
+            work = self.plan.open()
+        while len(self.lanes) < self._lanes_for(work) and self.starts < MOST_STARTS and not self.closing:
             self.starts += 1
             try:
                 lane = Lane(self.start(), self._take, self._done)
@@ -158,6 +159,14 @@ class CompileGate:
         if work and not self.lanes and self.starts >= MOST_STARTS:
             with self.changed:
                 self.plan.give_up("no process to compile in could be started")
+
+    def _lanes_for(self, work: list[tuple[Entry, int, bool]]) -> int:
+        """How many processes the work is worth. While tests go on, one core is theirs."""
+        if not work:
+            return 0
+        seconds = sum(FULL_S if full else FRONT_S for _, _, full in work)
+        cores = len(os.sched_getaffinity(0)) - (not self.hurry)
+        return max(1, min(LANES, cores, round(seconds / LANE_S / 2)))
 
     def _take(self) -> Compilation | None:
         """For lanes: the next thing to ask; None when the gate closes."""

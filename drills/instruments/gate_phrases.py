@@ -52,7 +52,7 @@ NODES = {
 ERRORS = (
     (r"num_warps must be a power of 2", "num_warps must be 1, 2, 4, 8, 16 or 32."),
     (
-        r"no attribute '?(append|extend|pop|insert)'?",
+        r"no attribute '?(append|extend|pop|insert)\b|'(append|extend|pop|insert)' is not in list",
         "A kernel has no lists that grow: use one block with tl.arange, or keep running values in a loop.",
     ),
     (

@@ -5,7 +5,7 @@ more than a claim: the parent checks every answer. It must never be the process 
 
 One JSON object a line, both ways. A question and its answer:
 
-    {"id": 7, "file": "mine/l4.py", "sha256": "…", "arch": 90, "full": true, "seconds": 15, "spec": {"kernel": …}}
+    {"id": 7, "file": "mine/l4.py", "sha256": "…", "arch": 90, "full": true, "seconds": 20, "spec": {"kernel": …}}
     {"id": 7, "ok": false, "kind": "compile_error", "line": 44, "node": "Break",
      "error": "unsupported AST node type: Break", "figures": null}
 
