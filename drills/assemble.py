@@ -7,24 +7,23 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from drills.catalog import Selection
+from drills.report import problems
 from drills.report.model import (
     LEVELS,
     ExerciseResult,
-    Failure,
     Grade,
     LessonResult,
     LevelResult,
     TestResult,
 )
 from drills.request import Request
-from drills.source import Problem, Source
+from drills.source import Source
 
 if TYPE_CHECKING:
     from drills.lesson_run import LessonRun
     from drills.run import Run
 
 STATES = {"untouched": "not started", "missing": "missing"}
-PROBLEMS = {"missing": "missing_file", "unreadable": "unreadable_file", "syntax": "syntax_error"}
 
 
 def grade_of(run: Run) -> Grade:
@@ -140,7 +139,7 @@ def _lesson(selection: Selection, source: Source, request: Request) -> LessonRes
     entry = selection.lesson
     result = LessonResult(entry.stem, entry.title, f"{request.shown}{entry.stem}.py", source.sha256)
     if source.problem:
-        result.problem = _problem(source.problem, result.file)
+        result.problem = problems.from_source(source.problem, result.file)
     for name in selection.exercises:
         if source.problem:
             result.exercises.append(ExerciseResult(name, "missing" if source.problem.kind == "missing" else "failed"))
@@ -148,17 +147,6 @@ def _lesson(selection: Selection, source: Source, request: Request) -> LessonRes
         function = source.function(name)
         result.exercises.append(ExerciseResult(name, STATES.get(function.state, "failed"), line=function.line))
     return result
-
-
-def _problem(problem: Problem, file: str) -> Failure:
-    return Failure(
-        PROBLEMS.get(problem.kind, "unreadable_file"),
-        "value",
-        got=f"{file} {problem.says}" if problem.kind != "syntax" else f"SyntaxError: {problem.says}",
-        likely="",
-        line=problem.line,
-        source=problem.caret(),
-    )
 
 
 def _version(package: str) -> str:
