@@ -28,15 +28,18 @@ def attend_tile(q, k, v, live, scale, m, l, acc, MASKED: tl.constexpr):
 
 
 @triton.jit
-def load_tile(at, live_key, live_col, MASKED: tl.constexpr, FULL_D: tl.constexpr):
-    """A tile [BLOCK_N, BLOCK_D], 0 where a key or a column does not exist. No mask is computed where none is needed."""
+def load_tile(at, live_key, live_col, MASKED: tl.constexpr, FULL_D: tl.constexpr, KEEP: tl.constexpr):
+    """A tile [BLOCK_N, BLOCK_D], 0 where a key or a column does not exist; no mask where all do.
+
+    KEEP: an eviction policy: "" or "evict_first" for what nobody reads again.
+    """
     if MASKED:
-        if FULL_D:
-            return tl.load(at, mask=live_key[:, None], other=0.0)
-        return tl.load(at, mask=live_key[:, None] & live_col[None, :], other=0.0)
-    if FULL_D:
-        return tl.load(at)
-    return tl.load(at, mask=live_col[None, :], other=0.0)
+        tile = tl.load(at, mask=live_key[:, None] & live_col[None, :], other=0.0, eviction_policy=KEEP)
+    elif FULL_D:
+        tile = tl.load(at, eviction_policy=KEEP)
+    else:
+        tile = tl.load(at, mask=live_col[None, :], other=0.0, eviction_policy=KEEP)
+    return tile
 
 
 @triton.jit
@@ -73,7 +76,7 @@ def load_shared(k, start, keys, kv_head, k_n, k_h, k_d, P, D: tl.constexpr, BLOC
         cols = tl.arange(0, BLOCK_D)
         key = (start + keys).to(tl.int64)
         at = k + (key * k_n + kv_head * k_h)[:, None] + cols[None, :] * k_d
-        tile = load_tile(at, start + keys < P, cols < D, MASKED, D == BLOCK_D)
+        tile = load_tile(at, start + keys < P, cols < D, MASKED, D == BLOCK_D, "")
     return tile
 
 
@@ -141,6 +144,17 @@ def find_group(group_indptr, groups, slot, G: tl.constexpr, BLOCK_M: tl.constexp
         first_row = tl.load(group_indptr + ids, mask=ids < groups, other=0).to(tl.int32) * G
         group += tl.sum(((ids < groups) & (first_row // BLOCK_M + ids < slot)).to(tl.int32), 0)
     return group
+
+
+@triton.jit
+def load_pages(kv, page, key, kv_head, kv_p, kv_2, kv_n, kv_h, kv_d, end, PAGE: tl.constexpr, D: tl.constexpr,
+               BLOCK_D: tl.constexpr, MASKED: tl.constexpr, KEEP: tl.constexpr):  # fmt: skip
+    """Tiles of K and V [BLOCK_N, BLOCK_D] for keys key[BLOCK_N] on pages page[BLOCK_N]. KEEP: an eviction policy."""
+    cols = tl.arange(0, BLOCK_D)
+    at = (page * kv_p + (key % PAGE).to(tl.int64) * kv_n + kv_head * kv_h)[:, None] + cols[None, :] * kv_d
+    k_tile = load_tile(kv + at, key < end, cols < D, MASKED, D == BLOCK_D, KEEP)
+    v_tile = load_tile(kv + at + kv_2, key < end, cols < D, MASKED, D == BLOCK_D, KEEP)
+    return k_tile, v_tile
 
 
 @triton.jit(do_not_specialize=["B", "groups", "N"])
@@ -213,17 +227,27 @@ def attend_paged_kernel(
         acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
         table = indices + first_page
         page = tl.load(table + (begin + keys) // PAGE, mask=begin + keys < end, other=0).to(tl.int64)
-        for start in range(begin, end, BLOCK_N):
+        # Blocks of many rows are bound by arithmetic: they mask the last, partial tile only. Few rows read keys that
+        # nobody else wants: those leave the cache first.
+        KEEP: tl.constexpr = "" if BLOCK_M >= 64 else "evict_first"
+        whole = begin
+        if BLOCK_M >= 64:
+            whole += tl.maximum(end - begin, 0) // BLOCK_N * BLOCK_N
+            for start in range(begin, whole, BLOCK_N):
+                key = start + keys
+                k_tile, v_tile = load_pages(
+                    kv, page, key, kv_head, kv_p, kv_2, kv_n, kv_h, kv_d, end, PAGE, D, BLOCK_D, False, KEEP
+                )
+                page = tl.load(table + (key + BLOCK_N) // PAGE, mask=key + BLOCK_N < end, other=0).to(tl.int64)
+                m, l, acc = attend_tile(q_rows, k_tile, v_tile, keys, scale, m, l, acc, False)
+        for start in range(whole, end, BLOCK_N):
             key = start + keys
-            live = key < end
-            k_at = page * kv_p + (key % PAGE).to(tl.int64) * kv_n + kv_head * kv_h
-            at = k_at[:, None] + cols[None, :] * kv_d
-            mask = live[:, None] & live_col[None, :]
-            k_tile = tl.load(kv + at, mask=mask, other=0.0, eviction_policy="evict_first")
-            v_tile = tl.load(kv + at + kv_2, mask=mask, other=0.0, eviction_policy="evict_first")
+            k_tile, v_tile = load_pages(
+                kv, page, key, kv_head, kv_p, kv_2, kv_n, kv_h, kv_d, end, PAGE, D, BLOCK_D, True, KEEP
+            )
             # The next step's pages are asked for now: K and V need not wait for them then.
             page = tl.load(table + (key + BLOCK_N) // PAGE, mask=key + BLOCK_N < end, other=0).to(tl.int64)
-            m, l, acc = attend_tile(q_rows, k_tile, v_tile, live, scale, m, l, acc, True)
+            m, l, acc = attend_tile(q_rows, k_tile, v_tile, key < end, scale, m, l, acc, True)
         if GROUPED:
             l = tl.where(rows < end_row, l, 0.0)
         state = (request * N + split) * HEADS + head
@@ -335,25 +359,31 @@ def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, own_keys: int) -> i
     """In how many parts `keys` shared keys are cut, beside launches that read `own_keys` keys.
 
     Bound by the matrix units: as many programs as are done when the memory is done with everything, since each takes a
-    multiprocessor that could be reading own keys. Bound by memory: one on every multiprocessor, two where there is
-    little else to read. Each part is a state more to write, read and merge: 15 at most, which a program of the merge
-    takes in one step with one state of the own side.
+    multiprocessor that could be reading own keys. Bound by memory: one on every multiprocessor; two where there is
+    little else to read, one on every second where most of the reading is elsewhere. Each part is a state more to
+    write, read and merge: none under 256 keys, and 15 at most, which with one own state the merge takes in one step.
     """
     rows = q.shape[0] * q.shape[1] // kv_heads
     matrix_keys = rows * keys // MATRIX_BYTES  # keys that memory delivers while the matrix units do the work
     if matrix_keys > keys:
-        want = min(1.0, 1.5 * matrix_keys / (keys + own_keys))
+        want = min(1.0, matrix_keys / (keys + own_keys))
+    elif rows <= 16 and own_keys <= keys // 4:
+        want = 2.0
     else:
-        want = 2.0 if rows <= 16 and own_keys <= keys // 4 else 1.0
+        want = 0.5 if own_keys >= 2 * keys else 1.0
     parts = round(want * multiprocessors(q) / max(1, row_blocks(q, rows) * kv_heads))
-    return max(1, min(parts, keys // 128, 15))
+    return max(1, min(parts, keys // 256, 15))
 
 
 def own_splits(q: torch.Tensor, groups: int, keys: int, kv_heads: int) -> int:
-    """In how many parts the `keys` keys of each of `groups` groups are cut: four programs on each multiprocessor."""
+    """In how many parts the `keys` keys of each of `groups` groups are cut.
+
+    A program on every multiprocessor where there are few; four, which hide each other's waiting, where there are many.
+    """
     rows = triton.cdiv(q.shape[0], max(1, groups)) * q.shape[1] // kv_heads
-    programs = groups * kv_heads * row_blocks(q, rows)
-    return max(1, min(4 * multiprocessors(q) // max(1, programs), keys // 128, 15))
+    programs = max(1, groups * kv_heads * row_blocks(q, rows))
+    crowd = 4 if 2 * programs >= multiprocessors(q) else 1
+    return max(1, min(crowd * multiprocessors(q) // programs, keys // 128, 15))
 
 
 def mean_keys(level: tuple, kv_cache: torch.Tensor) -> int:
@@ -485,14 +515,11 @@ def cascade(
         lambda beside: launch_shared(q, k_shared, v_shared, scale, v[:, :shared], s[:, :shared], beside),
         lambda beside: launch_paged(q, kv_cache, level, scale, v[:, shared:], s[:, shared:], beside),
     ]
-    own_first = OWN_FIRST and batch * kv_heads * (v.shape[1] - shared) <= multiprocessors(q)
+    own_first = batch * kv_heads * (v.shape[1] - shared) <= multiprocessors(q)
     for i, launch in enumerate(launches[::-1] if own_first else launches):
         if batch:
             launch(i > 0)
     return merge_states(v, s, q.dtype)
-
-
-OWN_FIRST = True
 
 
 def multi_level_cascade(
