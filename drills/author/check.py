@@ -89,13 +89,18 @@ def stubs_not_started() -> list[str]:
 def solutions_pass() -> list[str]:
     """The solutions pass at every level, on the interpreter and on a GPU if there is one."""
     from drills import session
+    from drills.author import widths
     from drills.request import Request
+    from drills.run import load_facts
 
     chosen = tuple(Selection(one, one.exercises) for one in catalog.lessons())
     grades = [session.grade(Request(chosen, ROOT / "solutions", device="cpu"))]
     if _has_gpu():
         grades.append(session.grade(Request(chosen, ROOT / "solutions", device="cuda")))
-    return [line for grade in grades for line in _not_passed(grade)]
+    wrong = [line for grade in grades for line in _not_passed(grade)]
+    for result, one in zip(grades[0].lessons, chosen, strict=True):
+        wrong += widths.problems(result, load_facts(one.lesson))
+    return wrong
 
 
 def _has_gpu() -> bool:

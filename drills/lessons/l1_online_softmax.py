@@ -65,6 +65,7 @@ EXERCISES = (
         draw=draw_attend,
         floor=_floor_attend,
         must_read=lambda scores, v, block=64: _bytes(scores),
+        load_width=16,
     ),
 )
 

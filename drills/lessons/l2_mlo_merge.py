@@ -65,6 +65,7 @@ EXERCISES = (
         floor=_floor_partial,
         limit=TWICE,
         must_read=_must_read_partial,
+        load_width=16,
     ),
     Exercise(
         name="merge_pair",
@@ -77,6 +78,7 @@ EXERCISES = (
         floor=lambda *parts: nbytes(*parts) + nbytes(*parts[:3]),
         limit=TWICE,
         must_read=_must_read_pair,
+        load_width=16,
     ),
     Exercise(
         name="merge_mlo",

@@ -94,6 +94,7 @@ EXERCISES = (
         floor=lambda o_a, lse_a, o_b, lse_b: nbytes(o_a, lse_a, o_b, lse_b, o_a, lse_a),
         limit=TWICE,
         must_read=_must_read_merge,
+        load_width=16,
     ),
     Exercise(
         name="to_flashinfer",
@@ -119,6 +120,7 @@ EXERCISES = (
         floor=_floor_states,
         limit=TWICE,
         must_read=_must_read_states,
+        load_width=16,
     ),
 )
 

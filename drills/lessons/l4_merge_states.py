@@ -99,6 +99,7 @@ EXERCISES = (
         draw=draws.cases(draws.two_args),
         floor=merge_state_floor,
         must_read=merge_state_reads,
+        load_width=16,
     ),
     Exercise(
         name="merge_state_in_place",
@@ -111,6 +112,7 @@ EXERCISES = (
         floor=in_place_floor,
         counted=("v", "v_other"),
         must_read=in_place_reads,
+        load_width=16,
     ),
     Exercise(
         name="merge_states",
@@ -122,6 +124,7 @@ EXERCISES = (
         draw=draws.cases(draws.many_args),
         floor=merge_states_floor,
         must_read=merge_states_reads,
+        load_width=16,
     ),
     Exercise(
         name="variable_length_merge_states",
@@ -134,6 +137,7 @@ EXERCISES = (
         floor=runs_floor,
         counted=("v",),
         must_read=runs_reads,
+        load_width=16,
     ),
 )
 

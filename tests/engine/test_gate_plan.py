@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from gate_bench import PLAIN, C, launch
 
+from drills.author import widths
 from drills.instruments import constants, gate_advice, gate_binary
 from drills.instruments.constants import closure_of, encode
 from drills.instruments.gate_binary import accesses, figures, statements
@@ -18,6 +19,8 @@ from drills.instruments.gate_plan import SETTLE_S, Entry, Plan
 from drills.instruments.gate_report import CompileReport, Text, main_width, width_advice
 from drills.instruments.gate_spec import Malformed, Spec, checked
 from drills.instruments.gate_store import kernels_only
+from drills.lessons.l4_merge_states import LESSON
+from drills.report.model import ExerciseResult, LessonResult
 
 FILE = Path(__file__).with_name("gate_accepted.py")
 NOTE = launch("calls_a_helper", FILE, PLAIN)
@@ -234,3 +237,14 @@ def test_narrow_loads_come_with_a_reason(tile, width, reason):
     assert main_width([wide, mine]) == width
     assert width_advice([mine], 4) == ""
     assert width_advice([replace(mine, ok=False)], 16) == ""
+
+
+def test_a_width_that_is_stated_wrong_is_named():
+    kernel = CompileReport("k", "sm_90", True, load_width=8).to_json()
+    exercise = ExerciseResult("merge_state", "passed", kernels=[kernel])
+    result = LessonResult("l4_merge_states", "", "", exercises=[exercise])
+    assert list(widths.problems(result, LESSON)) == [
+        "l4.merge_state: load_width is 16, the solution's loads are 8 bytes wide"
+    ]
+    result.exercises[0].kernels[0]["load_width"] = 16
+    assert not list(widths.problems(result, LESSON))
