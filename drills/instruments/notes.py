@@ -36,6 +36,7 @@ class Launch:
     options: compile options other than num_warps and num_stages that the launch passed: num_ctas, maxnreg ….
     closure: what a kernel nested in a function captured, by name, as `constants.closure_of` writes it.
     tensors: pointer parameter → name of the graded function's argument, "result 0", or "workspace 0".
+    shapes: pointer parameter → sizes of the tensor that was passed.
     """
 
     kernel: str
@@ -48,6 +49,7 @@ class Launch:
     num_stages: int = 3
     traffic: dict[str, Traffic] = field(default_factory=dict)
     tensors: dict[str, str] = field(default_factory=dict)
+    shapes: dict[str, list[int]] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     closure: dict[str, Any] = field(default_factory=dict)
 

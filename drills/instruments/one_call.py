@@ -25,7 +25,10 @@ from drills.instruments.views import View
 from drills.instruments.watch import Watch
 
 SHOWN = 8
-"""Findings of one kind that one call can have."""
+"""Torch operations that one call is told of."""
+
+MOST = 24
+"""Findings of launches that one call is told of."""
 
 
 class Recording:
@@ -36,6 +39,7 @@ class Recording:
         self.zero_fill = options.masked_fill == "zero"
         self.inputs = {name: t for key, tree in inputs.items() for name, t in leaves(tree, key)}
         self.provenance = Provenance(self.inputs)
+        self.nothing_given = any(tree in ([], ()) for tree in inputs.values() if isinstance(tree, (list, tuple)))
         self.launches: list[tuple[Launch, Watch]] = []
         self.findings: list[Finding] = []
         self.started = 0
@@ -57,6 +61,7 @@ class Recording:
         """A launch starts. tensors: (parameter, tensor) of every pointer."""
         for _, tensor in tensors:
             self.provenance.met(tensor)
+        launch.shapes = {name: list(tensor.size()) for name, tensor in tensors}
         regions = {name: self._region(name, tensor) for name, tensor in tensors}
         watch = Watch(regions, self._behind(regions), launch.grid, numbers, line, _Known(self.provenance))
         self.launches.append((launch, watch))
@@ -102,21 +107,23 @@ class Recording:
         notes = Notes(findings=list(self.findings))
         workspaces: dict[int, str] = {}
         for launch, watch in self.launches:
-            for region in [*watch.regions.values(), *watch.hidden]:
+            behind = {f"behind {region.name}": region for region in watch.hidden}
+            for parameter, region in {**watch.regions, **behind}.items():
                 called = self._called(region, tensors, workspaces)
                 moved = region.moved
-                if region.name in watch.regions or moved.loaded or moved.stored:
-                    launch.tensors[region.name] = called
+                if parameter in watch.regions or moved.loaded or moved.stored:
+                    launch.tensors[parameter] = called
                     if not watch.blind:
-                        launch.traffic[region.name] = moved
+                        launch.traffic[parameter] = moved
                 region.shown = called
             notes.launches.append(launch)
             notes.findings += watch.findings()
         notes.copies = self.torch.operations.copies.launches(
             lambda tensor: self._called(self._region("", tensor), tensors, workspaces)
         )
+        notes.findings = notes.findings[:MOST]
         impure = any(finding.kind == "not_triton" for finding in notes.findings)
-        for finding in checked(tensors, self.provenance, self.machine is not None):
+        for finding in checked(tensors, self.provenance, self.machine is not None, self.nothing_given):
             if not (impure and finding.kind == "not_triton"):
                 notes.findings.append(finding)
         return notes

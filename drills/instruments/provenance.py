@@ -34,7 +34,9 @@ class Book:
 
 @dataclass
 class Provenance:
-    """Books by storage address. inputs: the tensors of the call by name."""
+    """Books by storage address. inputs: the tensors of the call by name. values: storages that hold floats of the
+    inputs or of kernels, or what was made of them.
+    """
 
     inputs: dict[str, torch.Tensor]
     books: dict[int, Book] = field(default_factory=dict)
@@ -50,11 +52,14 @@ class Provenance:
         count = tensor.untyped_storage().nbytes() // tensor.element_size()
         flags = torch.full((count,), flag, dtype=torch.uint8) if count <= SHADOWED else None
         self.books[address(tensor)] = Book(tensor.element_size(), flags, tensor, name)
-        if tensor.dtype.is_floating_point:
-            self.values.add(address(tensor))
 
     def met(self, tensor: torch.Tensor) -> None:
-        """A launch uses a tensor; one from before the call (a cached buffer) counts as not written in this call."""
+        """A launch uses a tensor: floats in it are values from now on.
+
+        A tensor from before the call (a cached buffer) counts as not written in this call.
+        """
+        if tensor.dtype.is_floating_point:
+            self.values.add(address(tensor))
         if address(tensor) not in self.books and not self.source(tensor):
             self.allocated(tensor, 0)
 
@@ -120,8 +125,8 @@ class Provenance:
         return named[0][0] if named else ""
 
     def is_value(self, tensor: torch.Tensor) -> bool:
-        """Whether a tensor holds values, or what was made of values, rather than indices."""
-        return tensor.dtype.is_floating_point or address(tensor) in self.values
+        """Whether a tensor holds values, or what was made of values, rather than indices and constants."""
+        return address(tensor) in self.values
 
     @staticmethod
     def _all(book: Book) -> int:

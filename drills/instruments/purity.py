@@ -25,8 +25,10 @@ CONSTANTS = {"torch.tensor", "torch.scalar_tensor", "torch.asarray"}
 LIKE = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
 REFILLED = {"fill_", "zero_"}
 ELEMENTWISE = {"clone", "_to_copy", "contiguous", "_reshape_copy", "copy", "view_copy"}
-MOVED = {"cat", "stack", "repeat", "flip", "roll", "constant_pad_nd", "expand_copy", "permute_copy", "_unsafe_view"}
-READERS = {"tolist", "numpy", "__array__", "__dlpack__", "__reduce_ex__", "storage", "__format__"}
+MOVED = {"cat", "stack", "repeat", "flip", "roll", "constant_pad_nd", "expand_copy", "permute_copy"}
+SAME_MEMORY = {"_unsafe_view", "set_", "as_strided_", "squeeze_", "unsqueeze_", "t_", "transpose_", "detach_"}
+READERS = {"tolist", "numpy", "__array__", "__dlpack__", "__reduce_ex__", "storage", "untyped_storage"}
+SHOWN = {"__repr__", "__str__", "__format__"}
 PUBLIC = {"_local_scalar_dense": ".item()", "is_nonzero": "bool()", "mm": "torch.matmul", "bmm": "torch.matmul"}
 PUBLIC |= {"index": "x[indices]", "index_put_": "x[indices] = ..."}
 
@@ -81,7 +83,7 @@ class Operations(TorchDispatchMode):
             self._copied_into(args[0], args[1])
         elif name in ELEMENTWISE | MOVED:
             self._copied(func, name, args, kwargs, result)
-        elif not func.is_view and name != "set_":
+        elif not func.is_view and name not in SAME_MEMORY:
             self._computed(func, name, args, kwargs, made)
 
     def _copied_into(self, target: torch.Tensor, source: torch.Tensor) -> None:
@@ -110,7 +112,7 @@ class Operations(TorchDispatchMode):
     def _computed(self, func: Any, name: str, args: tuple, kwargs: dict, made: list[torch.Tensor]) -> None:
         known = self.provenance
         used = [tensor for _, tensor in leaves([args, kwargs], "")]
-        values = any(known.is_value(tensor) for tensor in used) or any(t.dtype.is_floating_point for t in made)
+        values = any(known.is_value(tensor) for tensor in used)
         changed = [a for a, spec in zip(args, func._schema.arguments, strict=False) if writes(spec)]
         for tensor in made:
             if any(tensor is one for one in changed):
@@ -146,6 +148,12 @@ class Names(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name in READERS and args and isinstance(args[0], torch.Tensor) and operations.provenance.is_value(args[0]):
             operations.say(f".{name}() {READS}")
+        if name in SHOWN:
+            operations.paused = True
+            try:
+                return func(*args, **(kwargs or {}))
+            finally:
+                operations.paused = False
         before, operations.public = operations.public, operations.public or f"torch.{name.strip('_')}"
         try:
             return func(*args, **(kwargs or {}))

@@ -31,12 +31,17 @@ def view(tensor: torch.Tensor) -> View:
     return View(tensor.data_ptr(), tensor.element_size(), tuple(tensor.size()), tuple(tensor.stride()))
 
 
-def checked(results: dict[str, torch.Tensor], provenance: Provenance, followed: bool) -> list[Finding]:
-    """Findings on the results. followed: kernels' stores are known (they are in the interpreter)."""
+def checked(
+    results: dict[str, torch.Tensor], provenance: Provenance, followed: bool, nothing_given: bool = False
+) -> list[Finding]:
+    """Findings on the results. followed: kernels' stores are known (they are in the interpreter).
+
+    nothing_given: an argument is an empty list, which is an input of size 0 too.
+    """
     found = shared(results, provenance.inputs)
     if not followed:
         return found
-    shortcut = any(not tensor.numel() for tensor in provenance.inputs.values())
+    shortcut = nothing_given or any(not tensor.numel() for tensor in provenance.inputs.values())
     alone = {name for finding in found for name in results if finding.got.startswith(name)}
     for name, tensor in results.items():
         if tensor.numel() and name not in alone:

@@ -562,3 +562,24 @@ def sums_along_each_axis():
     o = torch.zeros(7)
     sums_of_rows_kernel[(1,)](torch.tensor([[1.0, 2.0], [3.0, 5.0]]), o, 2)
     return o.tolist()
+
+
+@case
+def types_are_those_of_the_jit():
+    """Values for which our shortcut gives another (type, key) than the JIT itself: none."""
+    from triton.backends.compiler import BaseBackend
+    from triton.runtime.jit import native_specialize_impl
+
+    from drills.instruments.interpreter.signature import natural
+
+    x = torch.zeros(64)
+    numbers = [0, 1, 2, 16, -1, -16, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**63 - 1, 2**63, True, 1.5, None]
+    kinds = [torch.float16, torch.bfloat16, torch.float64, torch.bool, torch.int8, torch.uint8, torch.int64]
+    values = [*numbers, x, x[1:], x[4:], (1, x), *(torch.zeros(4, dtype=kind) for kind in kinds)]
+    ways = [(const, special, align) for const in (False, True) for special in (False, True) for align in (False, True)]
+    return [
+        repr(value)
+        for value in values
+        for way in ways
+        if natural(value, *way) != native_specialize_impl(BaseBackend, value, *way)
+    ]

@@ -3,6 +3,7 @@
 import ctypes
 import dataclasses
 
+import numpy
 import torch
 import triton
 import triton.language as tl
@@ -439,8 +440,6 @@ def results_from_numpy():
 
 @case
 def part_of_a_result_from_numpy():
-    import numpy
-
     def function(x):
         o = masked_copy(x)
         o[1:].copy_(torch.from_numpy(numpy.ones(2, dtype=numpy.float32)))
@@ -586,6 +585,8 @@ def values_are_read_out():
     def function(x):
         x.tolist()
         x.numpy()
+        numpy.asarray(x)
+        numpy.from_dlpack(x)
         ctypes.string_at(x.data_ptr(), 4)
         return masked_copy(x)
 
@@ -608,6 +609,8 @@ def indices_are_computed_with():
         longest = int((indptr[1:] - indptr[:-1]).max())
         first = indptr.tolist()[0] + indptr[0].item()
         order = torch.arange(longest, dtype=torch.int32) + first
+        pages = int(((indptr[1:] - indptr[:-1]).float() / 2).ceil().sum())
+        print(x, f"{x}", pages)
         return masked_copy(x.reshape(-1)[order.numel() * 0 :].contiguous())
 
     return seen(function, {"x": torch.ones(3), "indptr": torch.tensor([0, 2, 3])})
@@ -620,6 +623,7 @@ def torch_moves_data_about():
         padded = torch.nn.functional.pad(both, (0, 2))
         room = torch.zeros(2, 3).fill_(1.0)
         room[0].copy_(x)
+        room.t_().t_().unsqueeze_(0).squeeze_(0)
         return masked_copy(torch.stack([padded[:, 0], room[1]]).expand(2, 3).clone())
 
     return seen(function, {"x": torch.ones(3, dtype=torch.float16)})

@@ -1,9 +1,15 @@
 """Guard zones: inputs keep their strides in larger buffers, and what is written around or into them is told."""
 
+import itertools
+
+import numpy
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from drills.instruments import place
+from drills.instruments.marks import Marks, distinct
 from drills.instruments.views import View, overlap
 
 
@@ -92,6 +98,29 @@ def test_a_view_knows_its_elements():
     assert window.covers(_at(window, range(9)), 4).tolist() == [i in (0, 2, 4, 6, 8) for i in range(9)]
 
 
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 9)), min_size=1, max_size=3))
+def test_a_view_covers_exactly_its_own_elements(dims):
+    sizes, strides = zip(*dims, strict=True)
+    own = {sum(i * s for i, s in zip(index, strides, strict=True)) for index in itertools.product(*map(range, sizes))}
+    view = View(4096, 2, sizes, strides)
+    offsets = range(-3, max(own) + 4)
+    assert view.covers(_at(view, offsets), 2).tolist() == [offset in own for offset in offsets]
+    assert view.high == 4096 + 2 * (max(own) + 1)
+    assert not view.dense or own == set(range(len(own)))
+    assert not view.contiguous or sorted(own) == list(range(view.numel))
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=30), st.integers(1, 255))
+def test_marks_are_a_map_of_any_size(numbers, value):
+    index = numpy.array(numbers, dtype=numpy.int64)
+    for size, shift in ((64, 0), (1 << 40, (1 << 40) - 64)):
+        marks = Marks(size)
+        marks.put(index + shift, value)
+        assert marks.count() == len(set(numbers)) == distinct(index)
+        seen = marks.get((shift, shift + 41)).tolist()
+        assert seen == [value if number in numbers else 0 for number in range(41)]
+
+
 def test_overlap_is_exact_for_interleaved_views():
     left, right = View(0, 4, (3, 2), (4, 1)), View(8, 4, (3, 2), (4, 1))
     assert not overlap(left, right)
@@ -99,6 +128,4 @@ def test_overlap_is_exact_for_interleaved_views():
 
 
 def _at(view, offsets):
-    import numpy
-
     return numpy.array([view.base + view.itemsize * i for i in offsets], dtype=numpy.uint64)

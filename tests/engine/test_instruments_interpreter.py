@@ -3,9 +3,12 @@
 import importlib.metadata
 import json
 import math
+import os
+import subprocess
+import sys
 
 import pytest
-from case_runner import run
+from case_runner import HERE, run
 
 KNOWN = "3.7.1"
 """The version whose faults are known one by one."""
@@ -58,6 +61,7 @@ RIGHT = {
     ),
     "atomic_max_and_min_of_floats": (SAME, [1.0, -1.5]),
     "tuples_of_pointers": (SAME, [3.0, 4.0]),
+    "types_are_those_of_the_jit": (SAME, []),
     "scalar_logic": (SAME, [6.0, 11.0]),
     "sums_along_each_axis": (SAME, [4.0, 7.0, 2.0, 5.0, 3.0, 8.0, 11.0]),
 }
@@ -97,6 +101,29 @@ def test_the_plain_interpreter_has_the_fault_that_is_repaired(plain, name):
     outcome = plain[name]
     seen = CRASHES if "raised" in outcome else SAME if same(outcome["got"], right) else WRONG
     assert seen == fault, json.dumps(outcome)
+
+
+UNKNOWN = """
+import triton
+triton.__version__ = "9.1.0"
+from drills import instruments
+from triton.runtime import interpreter
+before = interpreter.InterpretedFunction.run
+status = instruments.install()
+assert interpreter.InterpretedFunction.run is before
+import torch
+from interpreter_cases import scans
+from drills.instruments.notes import CallOptions
+with instruments.recording(CallOptions(), {}) as record:
+    results = scans()
+print(status.on, status.note, record.notes(torch.tensor(results)).findings)
+"""
+
+
+def test_an_unknown_version_is_left_alone_and_named():
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": f"{HERE}{os.pathsep}{HERE.parents[1]}"}
+    done = subprocess.run([sys.executable, "-c", UNKNOWN], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "False triton 9.1.0 is not known: plain interpreter, no recorder []", done.stderr
 
 
 def test_every_case_is_listed(repaired):

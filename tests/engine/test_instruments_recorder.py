@@ -103,6 +103,8 @@ FOUND = {
     "values_are_read_out": [
         ("not_triton", ".tolist() reads values out of a tensor"),
         ("not_triton", ".numpy() reads values out of a tensor"),
+        ("not_triton", ".__array__() reads values out of a tensor"),
+        ("not_triton", ".__dlpack__() reads values out of a tensor"),
         ("not_triton", "ctypes reads values out of a tensor"),
     ],
     "values_are_disguised_as_integers": [
@@ -274,6 +276,7 @@ def test_a_launch_is_noted_as_the_jit_would_specialize_it(cases):
     assert launch["constants"]["COMBINE"]["function"] == "combine"
     assert launch["divisible"] == ["y_ptr", "wide", "pair.0", "pair.1"]
     assert (launch["num_warps"], launch["num_stages"], launch["options"]) == (8, 2, {"maxnreg": 64})
+    assert launch["shapes"] == {"x_ptr": [4], "y_ptr": [5], "pair.0": [5]}
     assert launch["grid"] == [1, 1, 1] and SOURCE[launch["line"] - 1].startswith("@triton.jit")
 
 

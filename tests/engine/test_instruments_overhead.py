@@ -1,0 +1,10 @@
+"""The instruments cost at most what the design allows, measured against the plain interpreter by turns."""
+
+from drills.bench import overhead
+
+
+def test_the_recorder_costs_at_most_three_tenths():
+    best = overhead.measure(rounds=4)
+    assert set(best) == {"merge", "softmax", "attend"}
+    for name, (plain, recorded) in best.items():
+        assert recorded <= overhead.LIMIT * plain, f"{name}: {recorded / plain:.2f} times the plain interpreter"
