@@ -72,11 +72,11 @@ def draw_half(rng: torch.Generator) -> Args:
 
 
 def draw_masked_first(rng: torch.Generator) -> Args:
-    """One row begins with masked blocks, one is ordinary, one is masked throughout."""
-    x = scores(rng)
-    x[0, :16] = -math.inf
+    """One row begins with masked blocks of whatever size up to 1,024, one is ordinary, one is masked throughout."""
+    x = scores(rng, least=1041, most=1047)
+    x[0, :1024] = -math.inf
     x[2] = -math.inf
-    return x, 4
+    return x, 64
 
 
 def draw_masked_row(rng: torch.Generator) -> Args:

@@ -154,7 +154,7 @@ def last_dropped(m, l, o):
 def heads_first(m, l, o):
     """m[N, H], l and o read as if H came first."""
     n, h = m.shape[:2]
-    return merge_mlo(m.reshape(h, n).t(), l.reshape(h, n).t(), o.reshape(h, n, -1).transpose(0, 1))
+    return merge_mlo(m.reshape(h, n).t(), l.reshape(h, n).t(), o.reshape(h, n, o.shape[-1]).transpose(0, 1))
 
 
 # partial_attention.
