@@ -2,7 +2,8 @@
 
     python -m drills.bench.overhead
 
-Prints the milliseconds of processor time of each (the least of the rounds) and their ratio; exits with 1 if a ratio is above the limit.
+Prints the milliseconds of processor time of each (the least of the rounds) and their ratio; exits with 1 if a ratio is
+above the limit.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ import itertools
 import numpy
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drills.instruments import place
@@ -98,6 +98,7 @@ def test_a_view_knows_its_elements():
     assert window.covers(_at(window, range(9)), 4).tolist() == [i in (0, 2, 4, 6, 8) for i in range(9)]
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 9)), min_size=1, max_size=3))
 def test_a_view_covers_exactly_its_own_elements(dims):
     sizes, strides = zip(*dims, strict=True)
@@ -110,6 +111,7 @@ def test_a_view_covers_exactly_its_own_elements(dims):
     assert not view.contiguous or sorted(own) == list(range(view.numel))
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=30), st.integers(1, 255))
 def test_marks_are_a_map_of_any_size(numbers, value):
     index = numpy.array(numbers, dtype=numpy.int64)
