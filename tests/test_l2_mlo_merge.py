@@ -54,8 +54,8 @@ def test_two_halves_of_the_page(drill):
 
 @pytest.mark.graded("partial_attention", "value")
 @pytest.mark.parametrize("dtype", DTYPES, ids=short)
-def test_three_parts_of_70_keys(drill, dtype):
-    drill.partial_attention(*random_qkv(drill.rng, 70, H=2, D=80, dtype=dtype), 3).agrees()
+def test_three_parts_of_40_keys(drill, dtype):
+    drill.partial_attention(*random_qkv(drill.rng, 40, H=2, D=80, dtype=dtype), 3).agrees()
 
 
 @pytest.mark.graded("partial_attention", "value")
@@ -64,16 +64,16 @@ def test_a_scale_given_replaces_the_default(drill):
 
 
 @pytest.mark.graded("partial_attention", "value")
-@pytest.mark.parametrize("num_splits", [1, 2, 5, 9])
+@pytest.mark.parametrize("num_splits", [2, 5])
 def test_any_number_of_splits_merges_to_the_whole(drill, num_splits):
-    q, k, v = random_qkv(drill.rng, 17, H=2, D=8)
+    q, k, v = random_qkv(drill.rng, 17, H=2)
     parts = drill.partial_attention(q, k, v, num_splits).agrees()
     drill.partial_attention(q, k, v, 1).equals(tuple(t[None] for t in merge_mlo(*parts)))
 
 
 @pytest.mark.graded("partial_attention", "value")
 def test_more_score_for_every_key_leaves_o_alone(drill):
-    q, k, v = random_qkv(drill.rng, 13, H=2, D=8)
+    q, k, v = random_qkv(drill.rng, 13, H=2)
     q[:, 0] = 8.0
     o = drill.partial_attention(q, k, v, 3, 1.0).agrees()[2]
     k_shifted = k.clone()
@@ -85,11 +85,11 @@ def test_more_score_for_every_key_leaves_o_alone(drill):
 @pytest.mark.graded("partial_attention", "edge")
 @pytest.mark.parametrize("L, num_splits", [(1, 1), (15, 4), (16, 4), (17, 4), (65, 1), (129, 2)])
 def test_parts_of_unequal_length(drill, L, num_splits):
-    drill.partial_attention(*random_qkv(drill.rng, L, H=1), num_splits).agrees()
+    drill.partial_attention(*random_qkv(drill.rng, L, H=2), num_splits).agrees()
 
 
 @pytest.mark.graded("partial_attention", "edge")
-@pytest.mark.parametrize("L, num_splits", [(5, 8), (9, 6), (0, 3)])
+@pytest.mark.parametrize("L, num_splits", [(5, 8), (4, 3), (0, 2)])
 def test_parts_past_the_end_are_empty(drill, L, num_splits):
     m, l, o = drill.partial_attention(*random_qkv(drill.rng, L, H=2), num_splits).agrees()
     assert m[-1].tolist() == [-math.inf] * 2 and not l[-1].any() and not o[-1].any()
@@ -116,9 +116,8 @@ def test_queries_keys_and_values_of_other_strides(drill):
 
 
 @pytest.mark.graded("partial_attention", "traffic")
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=short)
-def test_a_part_reads_its_own_keys_only(drill, dtype):
-    drill.partial_attention(*random_qkv(drill.rng, 128, H=1, D=64, dtype=dtype), 4).agrees().moves_at_most()
+def test_a_part_reads_its_own_keys_only(drill):
+    drill.partial_attention(*random_qkv(drill.rng, 128, H=1, D=64, dtype=torch.float16), 4).agrees().moves_at_most()
 
 
 @pytest.mark.graded("partial_attention", "compile")
@@ -149,9 +148,9 @@ def test_order_of_the_two_makes_no_difference(drill):
 
 @pytest.mark.graded("merge_pair", "value")
 def test_sequential_streamed_and_tree_order_agree(drill):
-    """Six parts: one after the other; in two streams that meet at the end; two by two."""
-    m, l, o = parts_of(drill.rng, 6)
-    parts = [from_parts(m, l, o, n) for n in range(6)]
+    """Four parts: one after the other; in two streams that meet at the end; two by two."""
+    m, l, o = parts_of(drill.rng, 4)
+    parts = [from_parts(m, l, o, n) for n in range(4)]
 
     def in_turn(states):
         first, *others = states
@@ -161,7 +160,7 @@ def test_sequential_streamed_and_tree_order_agree(drill):
 
     sequential = in_turn(parts)
     in_turn([in_turn(parts[0::2]), in_turn(parts[1::2])]).equals(sequential)
-    in_turn([in_turn(parts[n : n + 2]) for n in (0, 2, 4)]).equals(sequential)
+    in_turn([in_turn(parts[n : n + 2]) for n in (0, 2)]).equals(sequential)
     sequential.equals(merge_mlo(m, l, o))
 
 
@@ -190,7 +189,7 @@ def test_an_empty_part_changes_nothing(drill, side):
 def test_two_empty_parts_stay_empty(drill, payload):
     """In two of four heads; the others are ordinary."""
     where = torch.tensor([False, True, False, True]).expand(2, 4)
-    m, l, o = drill.merge_pair(*as_pair(*make_empty(parts_of(drill.rng, 2, H=4, D=16), where, payload))).agrees()
+    m, l, o = drill.merge_pair(*as_pair(*make_empty(parts_of(drill.rng, 2, H=4), where, payload))).agrees()
     assert m[1] == -math.inf and l[1] == 0.0 and not o[1].any()
 
 
@@ -253,8 +252,8 @@ def test_order_of_the_parts_makes_no_difference(drill):
 @pytest.mark.parametrize("N", [1, 2, 65, 300])
 def test_any_number_of_parts(drill, N):
     """Parts of equal scores, so that every one of them counts."""
-    o = torch.randn(N, 1, 40, generator=drill.rng)
-    drill.merge_mlo(torch.zeros(N, 1), torch.ones(N, 1), o).agrees()
+    o = torch.randn(N, 3, 16, generator=drill.rng)
+    drill.merge_mlo(torch.zeros(N, 3), torch.ones(N, 3), o).agrees()
 
 
 @pytest.mark.graded("merge_mlo", "edge")
@@ -280,7 +279,7 @@ def test_maxima_far_from_zero(drill, shift):
 @pytest.mark.graded("merge_mlo", "edge")
 @pytest.mark.parametrize("D", [1, 96, 512])
 def test_merge_of_head_size_one_and_large(drill, D):
-    drill.merge_mlo(*parts_of(drill.rng, 9, H=1, D=D)).agrees()
+    drill.merge_mlo(*parts_of(drill.rng, 9, D=D)).agrees()
 
 
 @pytest.mark.graded("merge_mlo", "memory")

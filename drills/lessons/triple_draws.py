@@ -13,7 +13,7 @@ from drills.lessons.base import Args
 from drills.lessons.parts import partial, random_qkv
 
 
-def parts_of(rng: torch.Generator, N: int, H: int = 3, D: int = 5, dtype: torch.dtype = torch.float32) -> Args:
+def parts_of(rng: torch.Generator, N: int, H: int = 3, D: int = 16, dtype: torch.dtype = torch.float32) -> Args:
     """m[N, H], l[N, H], o[N, H, D] of ordinary parts, of 1 to 9 keys each."""
     triples = []
     for _ in range(N):
