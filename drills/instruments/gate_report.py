@@ -219,9 +219,12 @@ def width_advice(mine: Sequence[CompileReport], solution: int) -> str:
     widest = max((one for one in comparable(mine) if one.load_width == width), key=lambda one: one.tile)
     each = widest.tile / max(widest.threads, 1)
     if each <= 1:
-        reason = "a tile this small leaves each thread a single element at most: give a program several rows"
+        reason = (
+            f"a tile of {widest.tile} leaves each of {widest.threads} threads a single element at most."
+            " Give a program several rows"
+        )
     elif each * width < WIDE:
-        reason = f"{math.ceil(each)} elements a thread are too few: give a program a larger tile, or fewer warps"
+        reason = f"{math.ceil(each)} elements a thread are too few. Give a program a larger tile, or fewer warps"
     else:
         reason = "neighbors in a row must be neighbors in the tile's last axis, at addresses known to be aligned"
     return f"loads {width} bytes wide, the solution's are {solution}: {reason}"

@@ -17,16 +17,20 @@ SERVE = "import socket, sys; from drills.instruments.gate_worker import serve; s
 
 
 class Starter:
-    """`start` for a gate. TRITON_INTERPRET is set, as it is where a worker runs, and home cannot be written to."""
+    """`start` for a gate. TRITON_INTERPRET is set, as it is where a worker runs, and home cannot be written to.
 
-    def __init__(self) -> None:
+    first: a statement that the process runs before it serves.
+    """
+
+    def __init__(self, first: str = "pass") -> None:
+        self.first = first
         self.processes: list[subprocess.Popen] = []
 
     def __call__(self) -> socket.socket:
         here, there = socket.socketpair()
         with there:
             environment = {**os.environ, "TRITON_INTERPRET": "1", "HOME": "/proc", "PYTHONPATH": str(ROOT)}
-            command = [sys.executable, "-c", SERVE % there.fileno()]
+            command = [sys.executable, "-c", f"{self.first}; {SERVE % there.fileno()}"]
             self.processes.append(subprocess.Popen(command, pass_fds=[there.fileno()], env=environment))
         return here
 

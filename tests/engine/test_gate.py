@@ -265,3 +265,17 @@ def test_each_specialisation_goes_to_the_compiler_once(folder):
     gate.close()
     assert len(asked) == 1
     assert FRONT_ARCH == 80
+
+
+def test_on_a_version_of_triton_that_is_not_known_the_figures_are_the_same(folder):
+    note = launch("calls_a_helper", ACCEPTED, PLAIN, "x")
+    found = []
+    for first in ("pass", "import drills.instruments.gate_compile as g; g.KNOWN = ('0.0.',)"):
+        start = Starter(first)
+        gate = CompileGate(start)
+        found.append(one(gate, ACCEPTED, note))
+        gate.close()
+        assert start.all_gone()
+    assert found[0] == found[1]
+    assert (found[0][0].load_width, found[0][0].registers > 0) == (4, True)
+    assert not list(folder.iterdir())
