@@ -35,6 +35,15 @@ def runs(rng, indptr, H, D, dtype=torch.float32, index=torch.int32, more=0):
     return *states(rng, indptr[-1] + more, H, D, dtype=dtype), torch.tensor(indptr, dtype=index)
 
 
+def values_that_lose(dtype):
+    """Seven columns. Summed in half precision with equal weights, one of them is rounded down in every step.
+
+    Column j is 1 + 2^-(j + 2) less one unit in the last place: which column loses depends on how many states a step
+    adds up first.
+    """
+    return 1 + 2.0 ** -torch.arange(2.0, 9.0).to(dtype) - torch.finfo(dtype).eps
+
+
 def empty_out(v, s, *where, payload=0.0):
     """Makes the states at these places empty; their v holds `payload`."""
     for place in where:
@@ -272,12 +281,9 @@ def test_the_largest_s_may_come_last_or_first(drill, order):
 
 
 @pytest.mark.graded("merge_states", "value")
-@pytest.mark.parametrize("dtype, bits", [(torch.float16, 10), (torch.bfloat16, 7)], ids=["float16", "bfloat16"])
-def test_a_sum_of_two_thousand_states_stays_exact(drill, dtype, bits):
-    """Equal weights, and values whose half-precision sums lose the same way in each step, whatever the block."""
-    column = torch.arange(2.0, 9.0)
-    v = (1 + 2.0**-column - 2.0**-bits).clamp(min=1.0).to(dtype)
-    drill.merge_states(v.expand(1, 2000, 1, 7).contiguous(), torch.zeros(1, 2000, 1)).agrees()
+@pytest.mark.parametrize("dtype, N", [(torch.float16, 1500), (torch.bfloat16, 300)], ids=["float16", "bfloat16"])
+def test_a_long_sum_stays_exact(drill, dtype, N):
+    drill.merge_states(values_that_lose(dtype).expand(1, N, 1, 7).contiguous(), torch.zeros(1, N, 1)).agrees()
 
 
 @pytest.mark.graded("merge_states", "edge")
@@ -363,17 +369,13 @@ def test_runs_of_any_head_size(drill, D):
 
 @pytest.mark.graded("variable_length_merge_states", "value")
 def test_a_long_run_between_short_ones(drill):
-    drill.variable_length_merge_states(*runs(drill.rng, [0, 1, 701, 703], H=1, D=3)).agrees()
+    drill.variable_length_merge_states(*runs(drill.rng, [0, 1, 301, 303], H=1, D=3)).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "value")
-@pytest.mark.parametrize("dtype, bits", [(torch.float16, 10), (torch.bfloat16, 7)], ids=["float16", "bfloat16"])
-def test_a_run_of_two_thousand_stays_exact(drill, dtype, bits):
-    """As for merge_states: sums in half precision would lose in each step."""
-    column = torch.arange(2.0, 9.0)
-    v = (1 + 2.0**-column - 2.0**-bits).clamp(min=1.0).to(dtype)
-    indptr = torch.tensor([0, 2000], dtype=torch.int32)
-    drill.variable_length_merge_states(v.expand(2000, 1, 7).contiguous(), torch.zeros(2000, 1), indptr).agrees()
+def test_a_long_run_stays_exact(drill):
+    v, s, indptr = values_that_lose(torch.float16), torch.zeros(1000, 1), torch.tensor([0, 1000], dtype=torch.int32)
+    drill.variable_length_merge_states(v.expand(1000, 1, 7).contiguous(), s, indptr).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "edge")

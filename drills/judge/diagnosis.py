@@ -11,18 +11,21 @@ from collections.abc import Callable, Sequence
 import torch
 
 from drills.judge.compare import compare, matches
+from drills.judge.form import result_dtype
 from drills.lessons.base import Args, Exercise, Lesson, Mistake
 
 ENOUGH = 2
 """Failing cases that a mistake must explain before it is named."""
 
 MOST_GIVEN = 4
-MOST_DRAWN = 8
-"""Bounds on the work: cases looked at, the smallest first, and fresh cases that the learner's code is asked for."""
+MOST_ASKED = 8
+MOST_DRAWN = 24
+"""Bounds on the work: given cases looked at, the smallest first; fresh cases run; fresh cases drawn."""
 
 Ask = Callable[[Args], "tuple | None"]
-Candidates = list[tuple[Mistake, Callable[..., tuple]]]
-"""Mistakes that explain all cases so far, each with the formula that does."""
+Formula = Callable[..., tuple]
+Candidates = list[tuple[Mistake, Formula]]
+"""Mistakes that explain all cases so far, each with a formula that does."""
 
 
 def diagnose(
@@ -39,11 +42,14 @@ def diagnose(
     given = sorted(failed, key=_size)[:MOST_GIVEN]
     for args, results in given:
         left = [(mistake, formula) for mistake, formula in left if matches(exercise, args, results, formula(*args))]
-    seen = len(given)
+    seen, asked = len(given), 0
     for turn in range(MOST_DRAWN):
-        if not left or (seen >= ENOUGH and _one_group(left)):
+        if not left or asked == MOST_ASKED or (seen >= ENOUGH and _one_group(left)):
             break
         args = _draw(exercise, left, turn)(rng)
+        if not _worth_asking(exercise, left, args, seen):
+            continue
+        asked += 1
         results = ask(args)
         if results is None:
             continue
@@ -53,17 +59,34 @@ def diagnose(
     return left[0][0] if seen >= ENOUGH and _one_group(left) else None
 
 
+def _size(case: tuple[Args, tuple]) -> int:
+    return sum(one.numel() for one in case[0] if isinstance(one, torch.Tensor))
+
+
 def _draw(exercise: Exercise, left: Candidates, turn: int) -> Callable[[torch.Generator], Args]:
     """An ordinary case first: it is small, and tells most mistakes apart. Then each remaining mistake's own in turn."""
     draws = list(dict.fromkeys(mistake.cases or exercise.draw for mistake, _ in left))
     return exercise.draw if turn == 0 else draws[(turn - 1) % len(draws)]
 
 
-def _size(case: tuple[Args, tuple]) -> int:
-    return sum(one.numel() for one in case[0] if isinstance(one, torch.Tensor))
+def _worth_asking(exercise: Exercise, left: Candidates, args: Args, seen: int) -> bool:
+    """Do the remaining mistakes predict different results here; or, while failing cases lack, does one predict any?"""
+    predicted = [_whole(exercise, args, formula) for _, formula in left]
+    if seen < ENOUGH and not all(_right(exercise, args, one) for one in predicted):
+        return True
+    first, *others = predicted
+    return not all(matches(exercise, args, first, other) for other in others)
 
 
-def _consistent(exercise: Exercise, formula: Callable[..., tuple], args: Args, results: tuple, right: bool) -> bool:
+def _whole(exercise: Exercise, args: Args, formula: Formula) -> tuple:
+    """What the formula yields, in the results' dtypes, with the right result where it says nothing."""
+    all_three = zip(exercise.outputs, formula(*args), exercise.oracle(*args), strict=True)
+    return tuple(
+        (right if value is None else value).to(result_dtype(exercise, args, one)) for one, value, right in all_three
+    )
+
+
+def _consistent(exercise: Exercise, formula: Formula, args: Args, results: tuple, right: bool) -> bool:
     """On a wrong answer, the formula must yield just that; on a right one, it must be right too."""
     predicted = formula(*args)
     if right:

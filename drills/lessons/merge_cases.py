@@ -67,8 +67,8 @@ def huge(v: Tensor, s: Tensor, rng: Generator) -> None:
 
 
 def far_below(v: Tensor, s: Tensor, rng: Generator) -> None:
-    """s around -60,000: legal scores. Position 0, head 0 is empty throughout."""
-    s -= 60000.0
+    """s around -70,000: legal scores. Position 0, head 0 is empty throughout."""
+    s -= 70000.0
     s[0, :, 0] = -math.inf
 
 

@@ -80,7 +80,7 @@ CAUSES = (
     ),
     Cause(
         "finite_stand_in",
-        tuple(rule(start) for start in rules.STARTS for rule in rules.STAND_INS),
+        rules.STAND_INS,
         "finite-stand-ins",
         "A finite number stands in for -inf, and legal scores lie below it. Start from float('-inf') and guard for it.",
         edit=draws.far_below,

@@ -42,6 +42,7 @@ def strides(exercise: str, right: Formula, args) -> Mistake:
         "An argument is read as if it were contiguous. Use its strides, or make a contiguous copy first.",
         "where-things-lie",
         cases=slips.with_strides(args),
+        variants=(slips.strides_ignored(right, v_too=False), slips.strides_ignored(right, s_too=False)),
     )
 
 

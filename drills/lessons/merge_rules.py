@@ -116,11 +116,16 @@ def guarded(rule: Rule) -> Rule:
     return formula
 
 
-STARTS = (-1e4, -2e4, -3e4, -5e4, -65504.0, -1e5, -1e6, -1e9, -1e10, -1e20, -1e30, -1e37, -1e38, -3.4028234663852886e38)
-"""Numbers that are taken for minus infinity."""
+IN_REACH = (-1e4, -2e4, -3e4, -5e4, -65504.0)
+OUT_OF_REACH = (-1e5, -1e6, -1e9, -1e10, -1e20, -1e30, -1e37, -1e38, torch.finfo(torch.float32).min)
+"""Numbers that are taken for minus infinity, above and below the scores of the cases."""
 
-STAND_INS = (clamped, started, max_from, lambda start: guarded(max_from(start)))
-"""Ways to put a finite number where -inf belongs."""
+STAND_INS: tuple[Rule, ...] = (
+    *(rule(start) for start in IN_REACH + OUT_OF_REACH for rule in (clamped, started)),
+    *(max_from(start) for start in IN_REACH),
+    *(guarded(max_from(start)) for start in IN_REACH),
+)
+"""Ways to put a finite number where -inf belongs. A maximum that starts out of reach does no harm of its own."""
 
 
 # The wrong s.

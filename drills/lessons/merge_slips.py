@@ -57,13 +57,18 @@ def unstrided(x: Tensor) -> Tensor:
     return x.as_strided(x.shape, torch.empty(x.shape, device="meta").stride())
 
 
-def strides_ignored(right: Formula) -> Formula:
-    """Every argument read as if it were contiguous."""
+def strides_ignored(right: Formula, v_too: bool = True, s_too: bool = True) -> Formula:
+    """v, s or both read as if they were contiguous. In every exercise v and s take turns among the arguments."""
 
     def formula(*args):
-        return right(*(unstrided(one) if isinstance(one, Tensor) and one.dtype != torch.bool else one for one in args))
+        ignored = [position % 2 == 0 and v_too or position % 2 == 1 and s_too for position in range(len(args))]
+        return right(*(unstrided(x) if no and _is_state(x) else x for x, no in zip(args, ignored, strict=True)))
 
     return formula
+
+
+def _is_state(x) -> bool:
+    return isinstance(x, Tensor) and x.dtype.is_floating_point
 
 
 def stored_heads_first(right: Formula, v_too: bool, s_too: bool) -> Formula:
