@@ -50,6 +50,7 @@ class Drill:
         call = call_of(exercise, args, CallOptions(order_seed=self._order_seed))
         reply = self._run.call(call)
         self._run.submit(exercise.name, reply.notes.launches)
+        self._run.note_printed(self._test, reply.printed)
         if reply.death:
             self._run.count_death(self._test.exercise, reply.death)
         failure, results = judged(exercise, args, reply, self._test.level)

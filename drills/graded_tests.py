@@ -122,6 +122,9 @@ class Grading:
             self.run.error = self.run.error or f"{test.id} broke: {type(error).__name__}: {error}"
         result = result_of(test, report, error)
         if result is not None:
+            result.printed = lesson.printed.get(test.id, "")
+            if result.printed:
+                report.sections.append(("printed by graded code", result.printed))
             lesson.results[item.nodeid] = result
             self.run.done += report.when == "call"
         return report

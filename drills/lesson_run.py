@@ -32,6 +32,7 @@ MOST_EXPLAINED = 8
 EXPLAINING_SECONDS = 4.0
 """Failing tests of one exercise that are explained, and the time for all of them together."""
 
+MOST_PRINTED = 4000
 GATE_SECONDS = 60.0
 
 
@@ -84,8 +85,10 @@ class LessonRun:
     failed: dict[str, list[tuple[Args, tuple]]] = field(default_factory=dict)
     traffic: dict[str, float] = field(default_factory=dict)
     reports: dict[str, list] = field(default_factory=dict)
+    printed: dict[str, str] = field(default_factory=dict)
     timeouts: Counter = field(default_factory=Counter)
     explained: Counter = field(default_factory=Counter)
+    leaned: dict[str, str] = field(default_factory=dict)
     seconds_explaining: Counter = field(default_factory=Counter)
     loaded: Loaded | None = None
 
@@ -154,6 +157,10 @@ class LessonRun:
         if self.timeouts[exercise] >= MOST_TIMEOUTS:
             return f"not run: {MOST_TIMEOUTS} tests of this exercise got no answer in time"
         return ""
+
+    def note_printed(self, test: GradedTest, text: str) -> None:
+        """Keep the beginning of what graded code prints during a test."""
+        self.printed[test.id] = (self.printed.get(test.id, "") + text)[:MOST_PRINTED]
 
     def note_traffic(self, exercise: str, multiple: float | None) -> None:
         """Keep the largest multiple of the floor that a traffic test measured."""

@@ -152,7 +152,7 @@ class Run:
     def _fork_gate(self) -> socket.socket:
         here, there = socket.socketpair()
         with there:
-            self.nursery.fork("gate", {}, GATE_CAPS, [there])
+            self.nursery.branch("compile").fork("gate", {}, GATE_CAPS, [there])
         return here
 
 

@@ -33,6 +33,7 @@ def failure_lines(grade: Grade, console: Console) -> list[Text]:
     lines += field("expected", failure.expected, console)
     lines += field("likely", failure.likely, console, style="bold")
     lines += field("read", failure.read, console)
+    lines += field("printed", test.printed if test else "", console)
     lines += field("also", _others(exercise, test), console, style=QUIET)
     if test and grade.seed is not None:
         again = f"python grade.py {where[0]}.{where[1]}{target_flag(grade)} --seed {grade.seed}"

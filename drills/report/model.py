@@ -38,7 +38,10 @@ class Failure:
 
 @dataclass
 class TestResult:
-    """One graded test. outcome: "passed", "failed" or "not run" (never a pass)."""
+    """One graded test. outcome: "passed", "failed" or "not run" (never a pass).
+
+    printed: what graded code printed meanwhile, without control characters, the first few thousand characters.
+    """
 
     __test__ = False
 
@@ -49,6 +52,7 @@ class TestResult:
     outcome: str
     failure: Failure | None = None
     seconds: float = 0.0
+    printed: str = ""
 
 
 @dataclass

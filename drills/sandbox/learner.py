@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.util
 import linecache
 import sys
@@ -16,12 +17,15 @@ MESSAGE_LIMIT = 2000
 
 
 def load(file: Path) -> ModuleType:
-    """Run the graded file as a module named after it; whatever it raises comes out."""
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    module = importlib.util.module_from_spec(spec)
+    """Run the graded file as a module named after it; whatever it raises comes out.
+
+    Always from its source: compiled code that lies beside it may be of another text.
+    """
+    loader = importlib.machinery.SourceFileLoader(file.stem, str(file))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_file_location(file.stem, file, loader=loader))
     sys.modules[file.stem] = module
     sys.dont_write_bytecode = True
-    spec.loader.exec_module(module)
+    exec(loader.source_to_code(file.read_bytes(), str(file)), module.__dict__)
     return module
 
 

@@ -35,10 +35,10 @@ class Nursery:
     the first has forked in turn, with Triton loaded too.
     """
 
-    def __init__(self, isolation: Isolation = PROCESS, root: Nursery | None = None, device: str = "") -> None:
+    def __init__(self, isolation: Isolation = PROCESS, root: Nursery | None = None, purpose: str = "") -> None:
         self.isolation = isolation
         self.root = root
-        self.device = device
+        self.purpose = purpose
         self.ended: dict[int, Ended] = {}
         self.last = 0
         self.pid = 0
@@ -46,11 +46,11 @@ class Nursery:
         self.branches: dict[str, Nursery] = {}
         self.control = self._start(again=False)
 
-    def branch(self, device: str) -> Nursery:
-        """The zygote for workers on this device; it lives as long as this one."""
-        if device not in self.branches:
-            self.branches[device] = Nursery(self.isolation, self, device)
-        return self.branches[device]
+    def branch(self, purpose: str) -> Nursery:
+        """The zygote for workers on a device ("cpu", "cuda") or for gates ("compile"); it lives as long as this one."""
+        if purpose not in self.branches:
+            self.branches[purpose] = Nursery(self.isolation, self, purpose)
+        return self.branches[purpose]
 
     def _start(self, again: bool) -> socket.socket:
         here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -66,7 +66,7 @@ class Nursery:
         return here
 
     def _config(self) -> dict[str, str]:
-        return {"device": self.device, "isolation": self.isolation.name}
+        return {"purpose": self.purpose, "isolation": self.isolation.name}
 
     def _fork(self, there: socket.socket) -> int:
         import torch  # noqa: F401  loaded once, here, for every worker to come

@@ -33,7 +33,8 @@ KINDS = {
 }
 """What can be forked: the module whose `serve(sock, config)` the child runs. descriptors: a socket, then output."""
 
-PRELOADED = ("triton", "triton.language", "drills.sandbox.worker", "drills.instruments.interpreter")
+FOR_CALLS = ("triton", "triton.language", "drills.sandbox.worker", "drills.instruments.interpreter")
+FOR_COMPILING = ("triton", "triton.language", "triton.compiler", "drills.instruments.gate_kernels")
 FEW_COLLECTIONS = (100_000, 50, 50)
 """The interpreter makes many short-lived objects: looking for cycles among them each 700 costs a tenth of the time."""
 
@@ -192,10 +193,14 @@ def start(control: socket.socket, isolation: Isolation) -> None:
 
 
 def serve(sock: socket.socket, config: dict[str, Any]) -> None:
-    """In a process that a zygote forked: be one too, with Triton loaded for workers on config["device"]."""
-    if config["device"] == "cpu":
+    """In a process that a zygote forked: be one too, with Triton loaded, the interpreter's or the compiler's.
+
+    config["purpose"]: "cpu" or "cuda", for workers on that device, or "compile", for gates.
+    """
+    purpose = config["purpose"]
+    if purpose == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"
-    for module in PRELOADED:
+    for module in FOR_COMPILING if purpose == "compile" else FOR_CALLS:
         # What does not load here does not load in the worker either, and it is the worker that says why.
         with contextlib.suppress(Exception):
             importlib.import_module(module)

@@ -87,6 +87,12 @@ def test_an_untouched_stub_is_not_started_and_runs_nothing(grade, entry):
     assert outcomes(got) == [] and got.seed is None
 
 
+def test_what_graded_code_prints_is_kept_with_its_test(grade):
+    printing = ("    y = torch.empty_like(x)\n", "    print('n is', len(x))\n    y = torch.empty_like(x)\n")
+    tests = grade(printing, exercises=("double",)).lessons[0].exercises[0].tests
+    assert [test.printed for test in tests[:2]] == ["n is 5\n", "n is 16\n"]
+
+
 def test_what_is_begun_is_graded_and_the_rest_is_not_started(grade, entry):
     half = tiny_lesson.SOLUTION.split("@triton.jit\ndef negate")[0]
     got = grade(text=half + "\ndef negate_in_place(x):\n    raise NotImplementedError('negate_in_place: your turn')\n")

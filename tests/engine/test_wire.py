@@ -99,7 +99,7 @@ TREES = st.recursive(
 
 
 @given(TREES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_tree_arrives(tree):
     assert sent(tree) == tree
 
@@ -115,7 +115,7 @@ def views(draw):
 
 
 @given(views())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_any_view_arrives(tensor):
     assert_same(sent(tensor), tensor)
 
@@ -187,14 +187,14 @@ def test_text_that_is_no_message_is_malformed(text):
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_noise_is_malformed(text, blob):
     with pytest.raises(Malformed):
         wire.decode(text, blob, REPLY)
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_message_with_one_byte_changed_is_a_message_or_malformed(data):
     text, blob = parts(wire.encode(Message({"a": 1}, (numbers((2, 3)), [numbers((4,)).to(torch.int64)])), REPLY))
     whole = bytearray(text + blob)
