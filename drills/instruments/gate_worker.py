@@ -33,6 +33,8 @@ from typing import Any
 from drills.instruments.gate_answer import MAX_ERROR, answer, failed
 
 MAX_QUESTION = 1 << 20
+PREFIX = "drills-gate-"
+STALE_S = 3600.0
 NICE = 3
 POLL_S = 0.02
 GRACE_S = 0.3
@@ -41,7 +43,8 @@ GRACE_S = 0.3
 
 def serve(sock: socket.socket, config: dict[str, Any] | None = None) -> None:
     """Answer questions until the parent closes its end. For a process of its own that has not loaded triton yet."""
-    folder = tempfile.mkdtemp(prefix="gate-")
+    sweep()
+    folder = tempfile.mkdtemp(prefix=PREFIX)
     try:
         compiler = os.fork()
         if compiler == 0:
@@ -56,6 +59,15 @@ def serve(sock: socket.socket, config: dict[str, Any] | None = None) -> None:
                 sock.sendall(b"\n" + json.dumps({"id": None, **obituary(status, said)}).encode() + b"\n")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep() -> None:
+    """Remove the folders of processes that were killed together with their outer one, long ago."""
+    with contextlib.suppress(OSError):
+        for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+            found = folder.lstat()
+            if found.st_uid == os.getuid() and time.time() - found.st_mtime > STALE_S:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def await_end(compiler: int, sock: socket.socket) -> int:

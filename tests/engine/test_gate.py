@@ -42,6 +42,8 @@ def never_starts() -> socket.socket:
 
 def test_a_kernel_in_a_file_compiles_and_nothing_is_left(folder):
     file, start = graded(folder), Starter()
+    (folder / "drills-gate-of-yesterday").mkdir()
+    os.utime(folder / "drills-gate-of-yesterday", (0, 0))
     gate = CompileGate(start)
     reports = one(gate, file, launch("fill", file, PLAIN))
     assert [(report.target, report.ok, report.line) for report in reports] == [
