@@ -30,7 +30,7 @@ class Request:
     level: grade this level only. device: "auto", "cpu" or "cuda". timeout: seconds for one call.
     seed: repeats a run's inputs; drawn if None; a function is called once the zygote has been forked.
     debug: run graded code in this process. name: the target as shown, made from `target` if "".
-    progress: told before each test.
+    progress: told before each test. gate: False leaves the compile level out.
     """
 
     selections: tuple[Selection, ...]
@@ -43,6 +43,7 @@ class Request:
     name: str = ""
     isolation: Isolation = PROCESS
     progress: Callable[[Progress], None] | None = None
+    gate: bool = True
 
     @property
     def shown(self) -> str:

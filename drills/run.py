@@ -142,7 +142,7 @@ class Run:
     def _start_gate(self) -> None:
         if self.request.debug:
             self.gate_off = "not in debug mode"
-        elif self.request.level not in (None, "compile"):
+        elif not self.request.gate or self.request.level not in (None, "compile"):
             self.gate_off = "not asked for"
         else:
             from drills.instruments.gate import CompileGate

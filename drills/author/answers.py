@@ -35,6 +35,9 @@ SEED = 20_240_229
 """The matrix repeats itself: the same inputs every time."""
 
 
+PATIENCE = 60.0
+"""Seconds for one call: a machine that checks everything at once is slow."""
+
 BATCH = 24
 """Answers that one process grades before it hands back what came out."""
 
@@ -151,7 +154,15 @@ def _grade_in_turn(answers: Iterable[Answer]) -> Iterator[Outcome]:
         for answer in answers:
             with tempfile.TemporaryDirectory(prefix="answer-") as folder:
                 shutil.copyfile(answer.path, Path(folder) / f"{answer.stem}.py")
-                request = Request((answer.selection,), Path(folder), device="cpu", seed=SEED, name=answer.name)
+                request = Request(
+                    (answer.selection,),
+                    Path(folder),
+                    device="cpu",
+                    timeout=PATIENCE,
+                    seed=SEED,
+                    name=answer.name,
+                    gate=answer.right or answer.level == "compile",
+                )
                 yield outcome(answer, grade_one(request, nursery))
     finally:
         nursery.close()

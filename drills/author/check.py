@@ -94,9 +94,9 @@ def solutions_pass() -> list[str]:
     from drills.run import load_facts
 
     chosen = tuple(Selection(one, one.exercises) for one in catalog.lessons())
-    grades = [session.grade(Request(chosen, ROOT / "solutions", device="cpu"))]
+    grades = [session.grade(Request(chosen, ROOT / "solutions", device="cpu", timeout=answers.PATIENCE))]
     if _has_gpu():
-        grades.append(session.grade(Request(chosen, ROOT / "solutions", device="cuda")))
+        grades.append(session.grade(Request(chosen, ROOT / "solutions", device="cuda", timeout=answers.PATIENCE)))
     wrong = [line for grade in grades for line in _not_passed(grade)]
     for result, one in zip(grades[0].lessons, chosen, strict=True):
         wrong += widths.problems(result, load_facts(one.lesson))
