@@ -97,8 +97,8 @@ def stats_unshifted(x: Tensor, block: int = 1024):
     return softmax_stats(x)[0], torch.exp(x.float()).sum(-1).double()
 
 
-def normalized(rule: Recurrence, guarded: bool = False) -> Callable[..., tuple]:
-    """softmax written with `rule`; guarded: a sum of 0 is not divided by."""
+def normalized(rule: Recurrence, guarded: bool = False, positive: bool = False) -> Callable[..., tuple]:
+    """softmax written with `rule`; guarded: a sum of 0 is not divided by; positive: nor is one of NaN."""
 
     def formula(x: Tensor, block: int = 1024):
         m, l, _ = rule.run(x, block)
@@ -106,7 +106,9 @@ def normalized(rule: Recurrence, guarded: bool = False) -> Callable[..., tuple]:
         off = finite_shift(m) if rule.guard else m
         off = off if rule.shift else torch.zeros_like(off)
         w = torch.exp(x.to(real) - off[:, None].to(real)).double()
-        return (w / (torch.where(l == 0, 1.0, l) if guarded else l)[:, None],)
+        total = torch.where(l == 0, 1.0, l) if guarded else l
+        total = torch.where(l > 0, l, 1.0) if positive else total
+        return (w / total[:, None],)
 
     return formula
 

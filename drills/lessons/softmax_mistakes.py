@@ -71,6 +71,9 @@ def shared(exercise: str, prefix: str, write, convert, **more) -> tuple[Mistake,
     found = []
     for name, (rule, (says, anchor), cases) in FAULTS.items():
         ways = in_blocks(write, rule, **more)
+        if name == "nan" and write is normalized:  # where(l > 0, l, 1) makes 1 of NaN, where(l == 0, 1, l) does not
+            positive = in_blocks(write, rule, positive=True)
+            ways["variants"] += (positive["formula"], *positive["variants"])
         found.append(
             Mistake(f"{prefix}_{name}", exercise, says=says, anchor=anchor, cases=cases and convert(cases), **ways)
         )
