@@ -6,6 +6,7 @@ known mistake gets that mistake's name. Never turns a failure into a pass.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -86,8 +87,13 @@ def _mistaken(run: LessonRun, exercise: Exercise, failure: Failure) -> Failure:
 
 
 def ask(run: LessonRun, exercise: Exercise, args: Args, options: CallOptions | None = None) -> tuple | None:
-    """The graded code's results on these arguments; None if it gave none of the right form."""
+    """The graded code's results on these arguments; None if it gave none of the right form, or has cost enough."""
+    if time.monotonic() > run.ask_until:
+        return None
     reply = run.call(call_of(exercise, args, options or CallOptions()))
+    if reply.death:
+        run.count_death(exercise.name, reply.death)
+        run.ask_until = 0.0
     if reply.death or reply.raised:
         return None
     failure, results = results_of(exercise, args, reply, "value")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -91,6 +92,7 @@ class LessonRun:
     leaned: dict[str, str] = field(default_factory=dict)
     seconds_explaining: Counter = field(default_factory=Counter)
     loaded: Loaded | None = None
+    ask_until: float = math.inf
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -173,5 +175,7 @@ class LessonRun:
         self.explained[exercise] += 1
         begun = time.monotonic()
         enough = self.explained[exercise] > MOST_EXPLAINED or self.seconds_explaining[exercise] > EXPLAINING_SECONDS
+        self.ask_until = begun + EXPLAINING_SECONDS
         yield not enough and not self.given_up(exercise)
+        self.ask_until = math.inf
         self.seconds_explaining[exercise] += time.monotonic() - begun

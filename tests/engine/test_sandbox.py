@@ -161,6 +161,16 @@ def test_a_killed_zygote_is_replaced():
     nursery.close()
 
 
+def test_graded_code_that_kills_the_zygote_ends_with_it():
+    root = Nursery()
+    worker = Worker(root.branch("cpu"), FILE, "cpu", 5.0)
+    death = call(worker, "kill_the_zygote").death
+    assert (death.kind, death.signal) == ("crash", "SIGKILL")
+    assert call(worker, "count").results == 1
+    worker.close()
+    root.close()
+
+
 def test_prints_are_kept_clean_and_short(worker):
     text = call(worker, "say", "\x1b[31mred\x1b[0m \x07bell \u202egnp\x1b]0;title\x07").printed
     assert sorted(text.split("\n")) == ["", "red bell gnp", "to stderr"]

@@ -141,6 +141,15 @@ def test_two_time_outs_and_the_rest_of_the_exercise_is_not_run(grade):
     assert "no answer in time" in skipped.failure.got
 
 
+def test_looking_for_a_cause_is_not_waited_for_without_end(grade):
+    """Three times x on every size that is tested, and without end on the fresh cases that a diagnosis draws."""
+    change = ("    y = torch.empty_like(x)\n", "    y = torch.empty_like(x)\n    while len(x) == 9: pass\n")
+    got = grade(("2 * tl.load", "3 * tl.load"), change, exercises=("double",), timeout=0.4)
+    failures = [test.failure for test in got.lessons[0].exercises[0].tests[:3]]
+    assert [one.kind for one in failures] == ["wrong_value"] * 3
+    assert [one.mistake for one in failures[:2]] == ["", "tripled"]
+
+
 @pytest.mark.parametrize(
     "line, kind, level",
     [
