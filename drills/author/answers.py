@@ -73,7 +73,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the grader made of an answer. level, diagnosis: of the first failure; "" if all passed."""
+    """What the grader made of an answer. level, diagnosis: of the first failure; "" if all passed.
+
+    likely: what is said of the known mistake that was recognized; "" where none was.
+    """
 
     answer: Answer
     passed: bool
@@ -176,7 +179,8 @@ def outcome(answer: Answer, grade: Grade) -> Outcome:
     if first is None:
         return Outcome(answer, verdict.passed(grade) == len(answer.selection.exercises))
     failure = first[-1]
-    return Outcome(answer, False, failure.level, failure.mistake or failure.kind, failure.got, failure.likely)
+    likely = failure.likely if failure.mistake else ""
+    return Outcome(answer, False, failure.level, failure.mistake or failure.kind, failure.got, likely)
 
 
 def confused(outcomes: Iterable[Outcome]) -> list[str]:
