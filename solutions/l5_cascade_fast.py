@@ -1,6 +1,6 @@
 """The fast cascade: what l5_cascade.py computes, in launches that overlap, with loops that a Hopper GPU likes.
 
-Same four functions, same contract. Each change against the lesson's version stands in content/l5_cascade_fast.md with
+Same four functions, same contract. Each change against the lesson's version stands in content/fast_cascade.md with
 the time that it bought. Names are those of l5_cascade.py.
 """
 

@@ -33,7 +33,7 @@ def operations(exercise: Exercise, args: Args) -> int:
     q = args[0]
     batch, heads, dim = q.shape
     if exercise.name == "cascade":
-        own = args[4].shape[0] * args[3].shape[2]
+        own = args[5].shape[0] * args[3].shape[2]
         return 4 * dim * heads * (batch * args[1].shape[0] + own)
     kv_cache, levels = args[1], args[2]
     pairs = 0

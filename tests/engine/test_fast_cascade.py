@@ -1,0 +1,71 @@
+"""The fast cascade gives what the oracle gives, in the interpreter: nobody grades it, so that this test has to.
+
+It runs in a process of its own, since Triton decides at import whether it interprets.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SCRIPT = """
+import sys
+sys.path[:0] = [{root!r}, {root!r} + "/solutions"]
+import torch
+import l5_cascade_fast as fast
+from drills.judge.compare import compare
+from drills.lessons.l5_cascade import LESSON
+from drills.lessons.paging import random_levels, random_pages
+
+rng = torch.Generator().manual_seed(7)
+
+
+def normal(*shape, dtype=torch.float32):
+    return torch.randn(*shape, generator=rng).to(dtype)
+
+
+def right(name, *args):
+    exercise = LESSON.exercise(name)
+    for one in compare(exercise, args, getattr(fast, name)(*args), exercise.oracle(*args)):
+        assert one.right, (name, one.output.name, one.worst())
+
+
+def cascade_args(lengths, prefix, heads, kv_heads, dim, dtype, page=4):
+    pages = random_pages(lengths, page, kv_heads, dim, dtype, rng, before=2)
+    shared = [normal(prefix, kv_heads, dim, dtype=dtype) for _ in range(2)]
+    return normal(len(lengths), heads, dim, dtype=dtype), *shared, *pages
+
+
+for case in [
+    ([5, 0, 9], 37, 4, 2, 16, torch.float32),  # a request with no page
+    ([3], 300, 2, 1, 20, torch.float16),  # the prefix in parts, and a partial tile
+    ([0, 0], 0, 7, 1, 1, torch.float32),  # nothing at all
+    ([200], 16, 1, 1, 64, torch.float16),  # own pages in parts
+    ([], 8, 2, 1, 16, torch.float32),
+    ([2] * 20, 70, 4, 1, 16, torch.float16),  # more rows than one block of 64
+]:
+    args = cascade_args(*case)
+    right("cascade", *args)
+    right("attend_shared", *args[:3])
+    right("attend_paged", args[0], *args[3:])
+
+for bounds, lengths, batch in [
+    ([[0, 4], [0, 1, 2, 3, 4]], [[21], [1, 5, 0, 3]], 4),
+    ([[1, 3], [0, 2, 2]], [[6], [5, 4]], 4),  # requests in no group, an empty group
+    ([[3, 40]], [[70]], 40),  # rows before the first group, and a group of several blocks
+    ([[0]], [[]], 3),  # a level with no group
+    ([], [], 2),
+]:
+    q = normal(batch, 2, 16)
+    right("multi_level_cascade", q, *random_levels(bounds, lengths, 4, 1, 16, torch.float32, rng))
+print("all right")
+"""
+
+
+def test_the_fast_cascade_agrees_with_the_oracle():
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    script = SCRIPT.replace("{root!r}", repr(str(ROOT)))
+    run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0 and run.stdout.strip() == "all right", run.stderr[-2000:]
