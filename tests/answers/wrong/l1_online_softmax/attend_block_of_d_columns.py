@@ -1,8 +1,8 @@
 """BLOCK_D is D itself, and tl.arange wants a power of two.
 
 exercise: attend
-level: compile
-diagnosis: compile_error
+level: value
+diagnosis: exception
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: attend
 level: memory
-diagnosis: *
+diagnosis: wrong_value
 """
 
 import torch

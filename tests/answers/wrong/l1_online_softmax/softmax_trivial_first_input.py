@@ -2,8 +2,9 @@
 
 exercise: softmax
 level: value
-diagnosis: *
+diagnosis: not_triton
 """
+
 
 def softmax(x, block=1024):
     return x.clone()

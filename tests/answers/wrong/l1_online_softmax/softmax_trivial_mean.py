@@ -2,7 +2,7 @@
 
 exercise: softmax
 level: value
-diagnosis: *
+diagnosis: wrong_value
 """
 
 import torch
@@ -18,17 +18,6 @@ def softmax_kernel(
     BLOCK: tl.constexpr,
 ):
     row = tl.program_id(0).to(tl.int64)
-    m = float("-inf")
-    l = 0.0
-    for start in range(0, N, BLOCK):
-        cols = start + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + row * N + cols, mask=cols < N, other=float("-inf")).to(tl.float32)
-        m_new = tl.maximum(m, tl.max(x, axis=0))
-        shift = tl.where(m_new == float("-inf"), 0.0, m_new)
-        l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)
-        m = m_new
-    shift = tl.where(m == float("-inf"), 0.0, m)
-    total = tl.where(l > 0, l, 1.0)
     for start in range(0, N, BLOCK):
         cols = start + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + row * N + cols, mask=cols < N, other=float("-inf")).to(tl.float32)

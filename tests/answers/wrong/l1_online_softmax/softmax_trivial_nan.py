@@ -2,7 +2,7 @@
 
 exercise: softmax
 level: value
-diagnosis: *
+diagnosis: softmax_inverted
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: softmax
 level: value
-diagnosis: *
+diagnosis: wrong_value
 """
 
 import torch

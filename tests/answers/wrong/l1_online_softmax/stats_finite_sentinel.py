@@ -2,7 +2,7 @@
 
 exercise: softmax_stats
 level: edge
-diagnosis: *
+diagnosis: wrong_value
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: softmax_stats
 level: value
-diagnosis: *
+diagnosis: wrong_value
 """
 
 import torch

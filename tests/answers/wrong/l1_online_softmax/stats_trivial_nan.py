@@ -2,7 +2,7 @@
 
 exercise: softmax_stats
 level: value
-diagnosis: *
+diagnosis: not_finite
 """
 
 import torch
