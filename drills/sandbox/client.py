@@ -102,7 +102,7 @@ class Worker:
         if isinstance(answer, Death):
             return Reply(death=answer, printed=self._bury())
         try:
-            reply = _reply(answer)
+            reply = reply_of(answer)
         except wire.Malformed as error:
             reply = Reply(death=outcome.malformed(error))
         reply.printed = self._bury() if reply.death else self.channel.take_printed()
@@ -173,7 +173,8 @@ class Worker:
         return printed
 
 
-def _reply(answer: wire.Message) -> Reply:
+def reply_of(answer: wire.Message) -> Reply:
+    """The reply in a worker's answer; `Malformed` if there is none in it."""
     head = answer.head
     if "oversized" in head:
         raise wire.Oversized(outcome.clean(str(head["oversized"]), outcome.TEXT_LIMIT))

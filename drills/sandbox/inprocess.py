@@ -9,12 +9,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from drills.instruments.notes import Notes, Status
-from drills.sandbox import wire
-from drills.sandbox.checked import build
-from drills.sandbox.client import Call, Loaded
+from drills.instruments.notes import Status
+from drills.sandbox import outcome, wire
+from drills.sandbox.client import Call, Loaded, reply_of
 from drills.sandbox.outcome import Raised, Reply
 from drills.sandbox.worker import Graded
+
+
+STOPS = ("KeyboardInterrupt", "BdbQuit")
+"""What Ctrl-C and the debugger's `q` raise: the learner wants to stop, and the code is not at fault."""
 
 
 class InProcess:
@@ -46,11 +49,12 @@ class InProcess:
             "options": asdict(call.options),
         }
         answer, tree = self.graded.answer(wire.copy(wire.Message(head, call.args), wire.CALL))
-        notes = build(Notes, answer["notes"])
-        if "raised" in answer:
-            return Reply(raised=Raised.from_json(answer["raised"]), notes=notes)
-        results, after = wire.copy(wire.Message({}, tree), wire.REPLY).tree
-        return Reply(results=results, after=dict(after), notes=notes)
+        if "raised" in answer and answer["raised"]["type"] in STOPS:
+            raise KeyboardInterrupt
+        try:
+            return reply_of(wire.copy(wire.Message(answer, tree), wire.REPLY))
+        except wire.Malformed as error:
+            return Reply(death=outcome.malformed(error))
 
     def close(self) -> None:
         """Nothing to end."""
