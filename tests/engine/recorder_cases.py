@@ -360,6 +360,22 @@ def the_last_program_adds_up_after_a_relaxed_atomic():
 
 
 @triton.jit
+def pass_on_kernel(v, o_ptr):
+    tl.store(o_ptr + tl.program_id(0), tl.load(v + tl.program_id(0)))
+
+
+@case
+def a_workspace_is_passed_under_an_arguments_name():
+    def function(v):
+        work, o = torch.empty(4), torch.empty(4)
+        pass_on_kernel[(4,)](v, work)
+        pass_on_kernel[(4,)](work, o)
+        return o
+
+    return seen(function, {"v": torch.ones(4)})
+
+
+@triton.jit
 def adds_up_kernel(x_ptr, o_ptr):
     tl.atomic_add(o_ptr, tl.load(x_ptr + tl.program_id(0)))
 

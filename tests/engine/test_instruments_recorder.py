@@ -296,6 +296,12 @@ def test_tensors_have_the_names_of_arguments_results_and_workspaces(cases):
     assert cases["arguments_in_lists"]["launches"][0]["tensors"]["x_ptr"] == "levels[0][1]"
 
 
+def test_a_workspace_keeps_its_name_whatever_the_kernel_calls_it(cases):
+    first, second = cases["a_workspace_is_passed_under_an_arguments_name"]["launches"]
+    assert first["tensors"] == {"v": "v", "o_ptr": "workspace 0"}
+    assert second["tensors"] == {"v": "workspace 0", "o_ptr": "result 0"}
+
+
 def test_findings_say_what_is_allowed(cases):
     likely = cases["torch_computes"]["findings"][0]["likely"]
     assert "allocate, fill, view, copy and cast" in likely and "size 0" in likely
