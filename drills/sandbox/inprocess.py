@@ -15,7 +15,6 @@ from drills.sandbox.client import Call, Loaded, reply_of
 from drills.sandbox.outcome import Raised, Reply
 from drills.sandbox.worker import Graded
 
-
 STOPS = ("KeyboardInterrupt", "BdbQuit")
 """What Ctrl-C and the debugger's `q` raise: the learner wants to stop, and the code is not at fault."""
 
