@@ -70,12 +70,27 @@ def _problem(exercise: Exercise, args: Args, returned: Any, wanted: list) -> tup
     else:
         return f"{words.kind_of(returned)}, not a tuple", f"Return all {len(wanted)} results, separated by commas."
     if len(items) != len(wanted):
-        return f"{len(items)} results", f"The contract names {len(wanted)} results, in this order."
+        return (
+            f"{len(items)} result{'s' * (len(items) != 1)}",
+            f"The contract names {len(wanted)} results, in this order.",
+        )
+    if _are_in_another_order(wanted, items):
+        return (
+            f"({', '.join(map(words.kind_of, items))})",
+            "The results have each other's shapes: return them in the contract's order.",
+        )
     for (output, value), item in zip(wanted, items, strict=True):
         problem = _problem_of_one(output, value, item, result_dtype(exercise, args, output))
         if problem is not None:
             return problem
     return None
+
+
+def _are_in_another_order(wanted: list, items: list) -> bool:
+    """Do the items have the right shapes, but not in the right order?"""
+    right = [value.shape for _, value in wanted]
+    shapes = [item.shape if isinstance(item, torch.Tensor) else None for item in items]
+    return shapes != right and None not in shapes and sorted(shapes) == sorted(right)
 
 
 def _problem_of_one(output: Output, value: torch.Tensor, item: Any, dtype: torch.dtype) -> tuple[str, str] | None:

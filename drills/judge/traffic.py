@@ -16,6 +16,12 @@ READ_AGAIN = 1.05
 """A tensor whose bytes were moved more than this many times is named."""
 
 
+LOAD_ONCE = "Load {} once and keep it in registers: a running sum needs no second pass."
+STORE_ONCE = "Store {} once, when it is final."
+NO_WORKSPACE = "Do it in one launch: what one kernel writes and the next reads is moved twice."
+MASK = "Mask off the lanes that belong to no element."
+
+
 @dataclass
 class Moved:
     """Bytes of one tensor, over all launches of a call."""
@@ -60,14 +66,14 @@ def traffic(exercise: Exercise, args: Args, launches: Sequence[Launch], level: s
     if times is None or times <= exercise.limit:
         return None
     floor = exercise.floor(*args)
-    most, sentence = _most_repeated(exercise, launches)
+    advice, sentence = _excess(exercise, launches)
     return Failure(
         kind="traffic",
         level="traffic",
         called=words.called(exercise, args),
         got=f"{round(times * floor)} bytes {_what(exercise)}, {times:.2f} times the least possible{sentence}",
         expected=f"at most {exercise.limit:.2f} times {floor} bytes",
-        likely=_advice(most),
+        likely=advice,
     )
 
 
@@ -89,24 +95,27 @@ def read_too_little(exercise: Exercise, args: Args, launches: Sequence[Launch], 
     )
 
 
-def _most_repeated(exercise: Exercise, launches: Sequence[Launch]) -> tuple[str, str]:
-    """What is moved most often, and a sentence with the figures of every tensor that is moved more than once."""
-    texts, most, name_of_most = [], READ_AGAIN, ""
+def _excess(exercise: Exercise, launches: Sequence[Launch]) -> tuple[str, str]:
+    """What costs most beyond once, as advice, and a sentence with the figures of all that is moved more than once."""
+    texts: list[str] = []
+    costs: dict[str, int] = {"": 0}
+    workspaces = 0
     for name, one in moved(launches).items():
-        shown = _shown(exercise, name)
-        for verb, total, distinct in (
-            ("read", one.loaded, one.distinct_loaded),
-            ("written", one.stored, one.distinct_stored),
-        ):
-            times = total / distinct if distinct else 0.0
-            if times > READ_AGAIN:
-                texts.append(f"{shown} is {verb} {times:.1f} times")
-            if times > most:
-                most, name_of_most = times, f"{verb} {shown}"
         if name.startswith("workspace"):
-            texts.append(f"a {name} costs {one.loaded + one.stored} bytes")
-            name_of_most = name_of_most or "workspace"
-    return name_of_most, f": {', '.join(texts)}" if texts else ""
+            workspaces += one.loaded + one.stored
+            continue
+        shown = _shown(exercise, name)
+        for verb, advice, total, distinct in (
+            ("read", LOAD_ONCE, one.loaded, one.distinct_loaded),
+            ("written", STORE_ONCE, one.stored, one.distinct_stored),
+        ):
+            if distinct and total > READ_AGAIN * distinct:
+                texts.append(f"{shown} is {verb} {total / distinct:.1f} times")
+                costs[advice.format(shown)] = total - distinct
+    if workspaces:
+        texts.append(f"{workspaces} bytes go into and out of a workspace")
+        costs[NO_WORKSPACE] = workspaces
+    return max(costs, key=costs.get) or MASK, f": {', '.join(texts)}" if texts else ""
 
 
 def _what(exercise: Exercise) -> str:
@@ -120,13 +129,3 @@ def _shown(exercise: Exercise, name: str) -> str:
         returned = [output for output in exercise.outputs if output.inplace is None]
         return f"the result {returned[index].name}" if index < len(returned) else name
     return name if name in parameters(exercise) else f"the {name}"
-
-
-def _advice(most: str) -> str:
-    if most.startswith("read"):
-        return f"Load {most.removeprefix('read ')} once and keep it in registers: a running sum needs no second pass."
-    if most.startswith("written"):
-        return f"Store {most.removeprefix('written ')} once, when it is final."
-    if most == "workspace":
-        return "Do it in one launch: what one kernel writes and the next reads is moved twice."
-    return "Mask off the lanes that belong to no element."

@@ -10,6 +10,7 @@ import torch
 
 from drills.judge.signature import axis_word, parameters
 from drills.lessons.base import Args, Exercise
+from drills.sandbox.wire import Opaque
 
 MOST_NAMED = 3
 """How many rows a message names before it only counts."""
@@ -59,7 +60,7 @@ def kind_of(value: Any) -> str:
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, (bool, int, float)):
         return f"the number {value}" if not isinstance(value, bool) else str(value)
-    return getattr(value, "words", "") or f"an object of type {type(value).__name__}"
+    return f"an object of type {value.type if isinstance(value, Opaque) else type(value).__name__}"
 
 
 def number(value: float) -> str:

@@ -11,7 +11,7 @@ from torch import Tensor
 from drills.lessons.merge_rules import Rule, divided, drop_unused, weights
 from drills.lessons.oracle import finite_shift, largest, merge
 
-BLOCKS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+BLOCKS = (1, 2, 4, 8, 16, 32, 64, 128)
 """Block sizes that a kernel may walk the states with."""
 
 

@@ -117,7 +117,7 @@ def guarded(rule: Rule) -> Rule:
 
 
 IN_REACH = (-1e4, -2e4, -3e4, -5e4, -65504.0)
-OUT_OF_REACH = (-1e5, -1e6, -1e9, -1e10, -1e20, -1e30, -1e37, -1e38, torch.finfo(torch.float32).min)
+OUT_OF_REACH = (-1e5, -1e6, -1e9, -1e10, -1e30, -1e38, torch.finfo(torch.float32).min)
 """Numbers that are taken for minus infinity, above and below the scores of the cases."""
 
 STAND_INS: tuple[Rule, ...] = (

@@ -1,0 +1,104 @@
+"""A cause is named if it is the only one that explains at least two failing cases, and never otherwise."""
+
+import pytest
+import torch
+
+from drills import judge
+from drills.instruments.notes import Finding
+from drills.judge.form import result_dtype
+from drills.lessons.base import Mistake
+from drills.lessons.l4_merge_states import LESSON
+
+EXERCISES = [exercise.name for exercise in LESSON.exercises]
+
+
+def answer(exercise, formula, args):
+    """What code with this formula would return: in the results' dtypes, right where the formula says nothing."""
+    all_three = zip(exercise.outputs, formula(*args), exercise.oracle(*args), strict=True)
+    return tuple(
+        (right if one is None else one).to(result_dtype(exercise, args, output)) for output, one, right in all_three
+    )
+
+
+def named(exercise, formula, cases, lesson=LESSON, asked=None):
+    """The id that is named for code with this formula which failed on one case; None if it never fails."""
+    rng = torch.Generator().manual_seed(11)
+    for _ in range(6):
+        args = cases(rng)
+        results = answer(exercise, formula, args)
+        if judge.values(exercise, args, results) is not None:
+            break
+    else:
+        return None
+    ask = asked or (lambda fresh: answer(exercise, formula, fresh))
+    mistake = judge.diagnose(lesson, exercise, [(args, results)], ask, rng)
+    return mistake.id if mistake else ""
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_every_mistake_is_told_from_all_others(name):
+    exercise = LESSON.exercise(name)
+    mine = [mistake for mistake in LESSON.mistakes if mistake.exercise == name]
+    got = {one.id: named(exercise, one.formula, one.cases or exercise.draw) for one in mine}
+    assert {wanted: found for wanted, found in got.items() if wanted != found} == {}
+
+
+def test_right_code_fails_nowhere():
+    for exercise in LESSON.exercises:
+        for mistake in LESSON.mistakes:
+            if mistake.exercise == exercise.name:
+                assert named(exercise, exercise.oracle, mistake.cases or exercise.draw) is None
+
+
+def test_what_nobody_listed_gets_no_name():
+    exercise = LESSON.exercise("merge_states")
+    assert named(exercise, lambda v, s: (exercise.oracle(v, s)[0] + 0.1, None), exercise.draw) == ""
+
+
+def test_two_mistakes_at_once_get_no_name():
+    exercise = LESSON.exercise("merge_states")
+    swapped = next(one for one in LESSON.mistakes if one.exercise == "merge_states" and one.id == "exp_for_exp2")
+    assert named(exercise, lambda v, s: (swapped.formula(v, s)[0], s.double().amax(1)), exercise.draw) == ""
+
+
+def test_one_failing_case_is_not_enough():
+    """The learner's code gives nothing more to look at: no second case, no name."""
+    exercise = LESSON.exercise("merge_state")
+    mistake = next(one for one in LESSON.mistakes if one.exercise == "merge_state" and one.id == "plain_average")
+    assert named(exercise, mistake.formula, exercise.draw, asked=lambda fresh: None) == ""
+
+
+def test_a_mistake_that_predicts_errors_where_there_are_none_is_ruled_out():
+    """Wrong as the plain average on two cases that were given, right on every fresh one."""
+    exercise = LESSON.exercise("merge_state")
+    mistake = next(one for one in LESSON.mistakes if one.exercise == "merge_state" and one.id == "plain_average")
+    twin = Mistake("another", "merge_state", mistake.formula, "Another one.", "anchor")
+    rng = torch.Generator().manual_seed(2)
+    cases = [exercise.draw(rng) for _ in range(2)]
+    failed = [(args, answer(exercise, mistake.formula, args)) for args in cases]
+    lesson = type(LESSON)(LESSON.stem, LESSON.title, LESSON.exercises, (mistake, twin))
+    right = judge.diagnose(lesson, exercise, failed, lambda fresh: answer(exercise, exercise.oracle, fresh), rng)
+    assert right is None
+
+
+def test_twins_may_be_named_for_each_other():
+    exercise = LESSON.exercise("merge_state")
+    mistake = next(one for one in LESSON.mistakes if one.exercise == "merge_state" and one.id == "plain_average")
+    twin = Mistake("another", "merge_state", mistake.formula, "Another.", "anchor", twins=("plain_average",))
+    lesson = type(LESSON)(LESSON.stem, LESSON.title, LESSON.exercises, (mistake, twin))
+    assert named(exercise, mistake.formula, exercise.draw, lesson) == "plain_average"
+
+
+def test_a_name_brings_its_sentence_and_its_place_on_the_page():
+    mistake = LESSON.mistakes[0]
+    failure = judge.named(judge.finding(Finding("wrong_value", "x"), "value"), LESSON, mistake)
+    assert (failure.mistake, failure.likely) == (mistake.id, mistake.says)
+    assert failure.read == f"content/l4_merge_states.md#{mistake.anchor}"
+
+
+def test_every_sentence_is_short_and_its_own():
+    by_sentence = {}
+    for mistake in LESSON.mistakes:
+        assert 20 < len(mistake.says) <= 120 and mistake.says[-1] in ".?", mistake.id
+        by_sentence.setdefault((mistake.exercise, mistake.says), set()).add(mistake.id)
+    assert all(len(ids) == 1 for ids in by_sentence.values())

@@ -1,0 +1,81 @@
+"""Where no known mistake fits, the shape of the error is described: what is wrong, where, and by how much."""
+
+import math
+
+import pytest
+import torch
+
+from drills import judge
+from drills.lessons.l4_merge_states import LESSON
+
+MERGE = LESSON.exercise("merge_state")
+
+
+def likely(spoil, S=4, H=3, D=80, dtype=torch.float32):
+    """What is said of a right answer to ordinary arguments after spoil(v, s, args), which returns the new v and s."""
+    rng = torch.Generator().manual_seed(7)
+    v_a, v_b = (torch.randn(S, H, D, generator=rng).to(dtype) for _ in range(2))
+    args = v_a, torch.randn(S, H, generator=rng), v_b, torch.randn(S, H, generator=rng)
+    v, s = MERGE.oracle(*args)
+    v, s = spoil(v.to(dtype), s.float(), args)
+    return judge.values(MERGE, args, (v, s)).likely
+
+
+def set_to(value, *where):
+    """Puts a value at these places of v."""
+
+    def spoil(v, s, args):
+        for place in where:
+            v[place] = value
+        return v, s
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    "spoil, words",
+    [
+        (lambda v, s, args: (v * math.log(2), s), "v is 0.6931 (ln 2) times what it should be, everywhere."),
+        (lambda v, s, args: (v, s + 1.5), "s is 1.5 more than it should be, everywhere."),
+        (lambda v, s, args: (v * (1 + torch.arange(12.0).reshape(4, 3, 1)), s), "a factor of its own"),
+        (lambda v, s, args: (v.transpose(0, 1).reshape(v.shape), s), "the right numbers in the order [H, S, D]"),
+        (lambda v, s, args: (v.flip(0), s), "reversed along the positions"),
+        (lambda v, s, args: (args[0], s), "v is a copy of v_a."),
+        (lambda v, s, args: (torch.zeros_like(v), s), "v is 0 everywhere: is the result stored?"),
+        (lambda v, s, args: (v + torch.randn(v.shape), s), "All of v is wrong"),
+        (set_to(9.0, (slice(None), slice(None), slice(64, None))), "Only the last columns are wrong (columns 64 to 79"),
+        (set_to(9.0, (slice(None), slice(None), slice(3, 5))), "Only columns 3 to 4 of 80 are wrong."),
+        (set_to(9.0, 3), "Only the last position is wrong"),
+        (set_to(9.0, 0), "Only the first position is wrong"),
+        (set_to(9.0, slice(1, None)), "Only the first position is right"),
+        (set_to(9.0, (slice(None), 1)), "Wrong only in head 1."),
+        (set_to(math.nan, (1, 2, 5)), "v is NaN in 1 of 960 elements and right elsewhere."),
+        (set_to(math.nan, slice(None)), "v is NaN everywhere"),
+    ],
+)
+def test_each_shape_has_its_words(spoil, words):
+    assert words in likely(spoil)
+
+
+def test_rounding_looks_like_rounding():
+    noise = torch.Generator().manual_seed(1)
+    said = likely(lambda v, s, args: (v * (1 + 1e-4 * torch.randn(v.shape, generator=noise)), s))
+    assert "as rounding would make it" in said
+
+
+def test_half_values_may_be_off_by_their_own_step():
+    def off(relative):
+        return lambda v, s, args: ((v.float() * (1 + relative)).half(), s)
+
+    with pytest.raises(AttributeError):
+        likely(off(5e-4), dtype=torch.float16)
+    assert likely(off(1e-2), dtype=torch.float16)
+
+
+def test_rows_with_minus_infinity_are_recognized():
+    v_a, s_a = torch.ones(4, 2, 8), torch.zeros(4, 2)
+    s_a[1, 1] = s_a[2, 0] = -math.inf
+    args = v_a, s_a, 2 * v_a, torch.zeros(4, 2)
+    v, s = (one.float() for one in MERGE.oracle(*args))
+    v[s_a == -math.inf] = 0
+    assert judge.values(MERGE, args, (v, s)).likely == "Wrong only where s_a = -inf."

@@ -1,0 +1,77 @@
+"""Traffic: the multiple of the least bytes, and which tensor was moved how often."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from drills import judge
+from drills.instruments.notes import Launch, Traffic
+from drills.lessons.l4_merge_states import LESSON
+
+MERGE, IN_PLACE = LESSON.exercise("merge_state"), LESSON.exercise("merge_state_in_place")
+V, S = torch.zeros(2, 4, 64, dtype=torch.float16), torch.ones(2, 4)
+ARGS = (V, S, V, S)
+VALUES, SUMS = 2 * 4 * 64 * 2, 2 * 4 * 4
+
+
+def launch(**tensors):
+    """A launch whose parameters are named like the tensors. tensor: (bytes loaded, bytes stored)."""
+    traffic = {
+        name: Traffic(loaded, min(loaded, VALUES if "v" in name or name == "r0" else SUMS), stored, stored)
+        for name, (loaded, stored) in tensors.items()
+    }
+    names = {name: {"r0": "result 0", "r1": "result 1", "w": "workspace 0"}.get(name, name) for name in tensors}
+    return Launch("kernel", 1, (1,), {}, {}, [], traffic=traffic, tensors=names)
+
+
+LEAST = {"v_a": (VALUES, 0), "v_b": (VALUES, 0), "s_a": (SUMS, 0), "s_b": (SUMS, 0), "r0": (0, VALUES), "r1": (0, SUMS)}
+
+
+def test_the_least_is_one():
+    assert judge.multiple(MERGE, ARGS, [launch(**LEAST)]) == 1
+    assert judge.traffic(MERGE, ARGS, [launch(**LEAST)]) is None
+
+
+def test_a_value_read_twice_is_named():
+    failure = judge.traffic(MERGE, ARGS, [launch(**LEAST | {"v_b": (2 * VALUES, 0)})])
+    assert (failure.kind, failure.level) == ("traffic", "traffic")
+    assert "1.32 times the least possible: v_b is read 2.0 times" in failure.got
+    assert failure.likely.startswith("Load v_b once")
+
+
+def test_a_result_written_twice_is_named_as_the_result():
+    twice = launch(**LEAST)
+    twice.traffic["r0"] = Traffic(stored=2 * VALUES, distinct_stored=VALUES)
+    assert "the result v is written 2.0 times" in judge.traffic(MERGE, ARGS, [twice]).got
+
+
+def test_a_workspace_costs():
+    two = [launch(**LEAST | {"w": (0, 4 * VALUES)}), launch(w=(4 * VALUES, 0))]
+    failure = judge.traffic(MERGE, ARGS, two)
+    assert failure.got.endswith(f"{8 * VALUES} bytes go into and out of a workspace")
+    assert "one launch" in failure.likely
+
+
+def test_the_limit_is_the_exercise_s():
+    twice = [launch(**LEAST | {"v_b": (2 * VALUES, 0)})]
+    assert judge.traffic(replace(MERGE, limit=1.5), ARGS, twice) is None
+
+
+def test_only_counted_parameters_count():
+    """In place, the values that are loaded count, and nothing else."""
+    once = launch(v=(VALUES, VALUES), v_other=(VALUES, 0), s=(9 * SUMS, SUMS), w=(9 * VALUES, 0))
+    assert judge.multiple(IN_PLACE, ARGS, [once]) == 1
+    again = launch(v=(2 * VALUES, VALUES), v_other=(VALUES, 0))
+    assert judge.multiple(IN_PLACE, ARGS, [again]) == 1.5
+
+
+def test_nothing_to_move_is_no_multiple():
+    assert judge.multiple(MERGE, (V[:0], S[:0], V[:0], S[:0]), []) is None
+
+
+@pytest.mark.parametrize("share, passes", [(1.0, True), (0.5, False), (0.0, False)])
+def test_who_reads_less_than_the_input_did_not_compute(share, passes):
+    some = launch(**{name: (int(loaded * share), stored) for name, (loaded, stored) in LEAST.items()})
+    failure = judge.read_too_little(MERGE, ARGS, [some], "value")
+    assert (failure is None) == passes
