@@ -14,6 +14,11 @@ from triton.runtime import interpreter as plain
 
 from drills.instruments.interpreter.floats import from_bf16, to_bf16, to_integer
 
+NARROW = {
+    kind.name for kind in (tl.bfloat16, tl.float8e5, tl.float8e5b16, tl.float8e4nv, tl.float8e4b8, tl.float8e4b15)
+}
+"""Names of the float types that numpy lacks, kept as bit patterns."""
+
 COMPARISONS = {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
 KEEPS_POINTER = (
     "create_splat",
@@ -42,13 +47,13 @@ def numpy_type(dtype: Any) -> np.dtype:
 
 def narrow_float(dtype: Any) -> bool:
     """Whether the scalar type is a float that numpy lacks."""
-    return dtype.is_floating() and (dtype.is_bf16() or dtype.primitive_bitwidth == 8)
+    return dtype.name in NARROW
 
 
 def wide(handle: Any) -> np.ndarray:
     """The values of a handle in a type that numpy can compute with."""
     dtype = handle.dtype.scalar
-    if dtype.is_ptr() or not narrow_float(dtype):
+    if not narrow_float(dtype):
         return handle.data
     if dtype.is_bf16():
         return from_bf16(handle.data)
