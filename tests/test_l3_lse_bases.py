@@ -94,6 +94,13 @@ def test_masked_scores_and_a_row_with_no_score(drill, name):
 
 
 @lse_and_lse2("edge")
+def test_a_long_row_that_begins_with_masked_scores(drill, name):
+    x = rows(drill.rng, M=2, N=5000)
+    x[0, :4500] = -math.inf
+    getattr(drill, name)(x).agrees()
+
+
+@lse_and_lse2("edge")
 @pytest.mark.parametrize("shift", [60000.0, 200.0, -300.0, -60000.0])
 def test_scores_far_from_zero(drill, name, shift):
     getattr(drill, name)(rows(drill.rng, M=2) + shift).agrees()

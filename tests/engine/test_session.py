@@ -177,6 +177,13 @@ def test_a_memory_fault_counts_at_its_level_and_blocks_the_others(grade):
     assert levels["memory"].state == "failed" and levels["value"].state == "blocked"
 
 
+def test_masked_off_lanes_are_the_cause_even_where_zeros_in_them_are_wrong_too(grade):
+    loaded = "tl.load(x_ptr + i, mask=i < N)"
+    counted = f"2 * {loaded} + tl.sum(tl.where(i < N, 0.0, 1.0 + {loaded}), axis=0)"
+    got = grade((f"2 * {loaded}", counted), exercises=("double",))
+    assert (failure(got).kind, failure(got).level) == ("masked_lane", "memory")
+
+
 def test_reading_twice_fails_traffic_alone(grade):
     twice = "tl.load(x_ptr + i, mask=i < N) + tl.load(x_ptr + i, mask=i < N)"
     got = grade(("2 * tl.load(x_ptr + i, mask=i < N)", twice), exercises=("double",))
