@@ -14,6 +14,9 @@ from drills.instruments.marks import Index, Marks, distinct, numbered, shifted
 from drills.instruments.notes import Traffic
 from drills.instruments.views import View
 
+TRIED = 64
+"""Elements of one access that are looked at for programs that did not meet at an atomic operation."""
+
 
 class Access(NamedTuple):
     """One load or store: which program (its number in the grid), on which line, which elements of its region."""
@@ -99,35 +102,46 @@ def races(regions: list[Region], meetings: Meetings) -> list[Race]:
 
 
 def _races(regions: list[Region], meetings: Meetings) -> list[Race]:
-    """Races on one storage. Units are the narrowest element among the regions."""
-    low = min(region.view.low for region in regions)
-    unit = min(region.view.itemsize for region in regions)
-    owner = Marks((max(region.view.high for region in regions) - low) // unit + 1)
-    found: list[Race] = []
+    """Races on one storage: stores are entered first, so that a load is seen to meet a later store too."""
+    owners = Owners(regions, meetings)
+    found: dict[str, Race] = {}
+    for region in regions:
+        for access in region.stores:
+            owners.meet("race", region, access, found)
+            owners.enter(region, access)
+    for region in regions:
+        for access in region.loads:
+            owners.meet("read_race", region, access, found)
+    return list(found.values())
 
-    def meet(kind: str, accesses: str) -> None:
-        for region in regions:
-            for access in getattr(region, accesses):
-                index = _in_units(access.index, region.view, low, unit)
-                owners = owner.get(index)
-                strangers = (owners != 0) & (owners != access.program + 1)
-                if strangers.any() and not any(race.kind == kind for race in found):
-                    race = _first(kind, region, access, owners, strangers, numbered(index), meetings)
-                    found.extend([race] if race else [])
-                if kind == "race":
-                    owner.put(index, access.program + 1)
 
-    def _first(kind, region, access, owners, strangers, numbers, meetings) -> Race | None:
-        for at in np.flatnonzero(strangers)[:64]:
+class Owners:
+    """Which program stored each element of a storage last. Elements are as wide as the narrowest among its regions."""
+
+    def __init__(self, regions: list[Region], meetings: Meetings) -> None:
+        self.meetings = meetings
+        self.low = min(region.view.low for region in regions)
+        self.unit = min(region.view.itemsize for region in regions)
+        self.marks = Marks((max(region.view.high for region in regions) - self.low) // self.unit + 1)
+
+    def enter(self, region: Region, access: Access) -> None:
+        """The access stores."""
+        self.marks.put(_in_units(access.index, region.view, self.low, self.unit), access.program + 1)
+
+    def meet(self, kind: str, region: Region, access: Access, found: dict[str, Race]) -> None:
+        """Put into `found`, unless it has one of this kind, a meeting of the access with another program's store."""
+        if kind in found:
+            return
+        index = _in_units(access.index, region.view, self.low, self.unit)
+        owners = self.marks.get(index)
+        strangers = np.flatnonzero((owners != 0) & (owners != access.program + 1))
+        for at in strangers[:TRIED]:
             other = int(owners[at]) - 1
-            if not meetings.met(other, access.program):
-                element = (int(numbers[at]) * unit + low - region.view.low) // region.view.itemsize
-                return Race(kind, region, element, other, access.program, access.line)
-        return None
-
-    meet("race", "stores")
-    meet("read_race", "loads")
-    return found
+            if not self.meetings.met(other, access.program):
+                place = int(numbered(index)[at]) * self.unit + self.low
+                element = (place - region.view.low) // region.view.itemsize
+                found[kind] = Race(kind, region, element, other, access.program, access.line)
+                return
 
 
 def _in_units(index: Index, view: View, low: int, unit: int) -> Index:

@@ -21,7 +21,7 @@ NUMBERS = (bool, int, float)
 
 
 class Semantic(plain.TritonSemantic):
-    """Triton's semantics on the interpreter's builder. testing: False while a truth value would be a mistake."""
+    """Triton's semantics on the interpreter's builder. present: a tensor's truth now means that it was given."""
 
     def __init__(self, builder: Any) -> None:
         super().__init__(builder)
