@@ -54,10 +54,13 @@ def draw_negative(rng: torch.Generator) -> Args:
 
 
 def draw_falling(rng: torch.Generator) -> Args:
-    """The first block is 200 above the rest: relative to the last block's max, exp overflows float32."""
-    x = scores(rng)
+    """The first scores are 200 above the rest, the last block of whatever size up to 1,024 has none of them.
+
+    Relative to the last block's max, exp overflows float32.
+    """
+    x = scores(rng, least=1041, most=1047)
     x[:, :4] += 200.0
-    return x, 4
+    return x, 64
 
 
 def draw_odd_tail(rng: torch.Generator) -> Args:
