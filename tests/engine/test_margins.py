@@ -58,7 +58,9 @@ def margins(worker: Worker) -> list[Margin]:
         for dtype in DTYPES:
             worst = dict.fromkeys((output.name for output in exercise.outputs), 0.0)
             for edit in EDITS:
-                args = draws.cases(ARGS[exercise.name], edit, dtype)(torch.Generator().manual_seed(5))
+                args = draws.cases(ARGS[exercise.name], edit, dtype, S=3, N=3, H=2, D=20)(
+                    torch.Generator().manual_seed(5)
+                )
                 reply = worker.call(call_of(exercise, args, CallOptions()))
                 assert not (reply.death or reply.raised or reply.notes.findings), (exercise.name, reply)
                 failure, results = results_of(exercise, args, reply, "value")
