@@ -67,7 +67,12 @@ def averaged(m, l, o):
 
 def without_l(m, l, o):
     w = decay(m)
-    return largest(m, 0), None, divided(summed(w, o), w.sum(0))
+    return largest(m, 0), (w * l).sum(0), divided(summed(w, o), w.sum(0))
+
+
+def without_l_at_all(m, l, o):
+    """In the merged l as well."""
+    return largest(m, 0), decay(m).sum(0), without_l(m, l, o)[2]
 
 
 def without_exp(m, l, o):
@@ -106,9 +111,9 @@ def l_not_rescaled(m, l, o):
     return largest(m, 0), l.sum(0), merge_mlo(m, l, o)[2]
 
 
-def l_counts_o(m, l, o):
-    """l as the sum of the decays: the parts' own l left out."""
-    return largest(m, 0), decay(m).sum(0), None
+def l_without_l(m, l, o):
+    """The merged l as the sum of the decays; o is right."""
+    return largest(m, 0), decay(m).sum(0), merge_mlo(m, l, o)[2]
 
 
 # Empty parts.
@@ -142,6 +147,28 @@ def unguarded(m, l, o):
     top, total, payload = empty_payload(m, l, o)
     nothing = all_empty(m)
     return top, torch.where(nothing, math.nan, total), torch.where(nothing[..., None], math.nan, payload)
+
+
+def first_empty_nan(block: int) -> Rule:
+    """A running max over steps of `block` parts: NaN from the start where all parts of the first step are empty."""
+
+    def rule(m, l, o):
+        right = merge_mlo(m, l, o)
+        nothing = all_empty(m[:block])
+        return right[0], torch.where(nothing, math.nan, right[1]), torch.where(nothing[..., None], math.nan, right[2])
+
+    return rule
+
+
+def unguarded_first(block: int) -> Rule:
+    """The same, and the payload of an empty part is not left out either."""
+
+    def rule(m, l, o):
+        top, total, payload = empty_payload(m, l, o)
+        nothing = all_empty(m[:block])
+        return top, torch.where(nothing, math.nan, total), torch.where(nothing[..., None], math.nan, payload)
+
+    return rule
 
 
 # Wrong parts.

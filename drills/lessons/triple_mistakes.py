@@ -13,14 +13,18 @@ from drills.lessons.triple_formulas import on_all, on_pair
 BLOCKS = (2, 4, 8, 16, 32, 64, 128)
 """Keys a step that a kernel may take."""
 
+STEPS = (1, 2, 4, 8, 16, 32)
+"""Parts a step that a merge with a running max may take."""
 
-def _about_both(name: str, rule, says: str, anchor: str, cases=None) -> tuple[Mistake, ...]:
-    """One wrong rule as a mistake of merge_pair and of merge_mlo."""
+
+def _about_both(name: str, rule, says: str, anchor: str, cases=None, other=None) -> tuple[Mistake, ...]:
+    """One wrong rule as a mistake of merge_pair and of merge_mlo. other: another form of it, seen in merge_pair."""
     for_pair = cases and (lambda rng: draws.as_pair(*cases(rng, 2)))
     for_all = cases and (lambda rng: cases(rng, 4))
+    variants = (on_pair(other),) if other else ()
     return (
-        Mistake(f"pair_{name}", "merge_pair", on_pair(rule), says, anchor, for_pair),
-        Mistake(f"mlo_{name}", "merge_mlo", on_all(rule), says, anchor, for_all),
+        Mistake(f"pair_{name}", "merge_pair", on_pair(rule), says, anchor, for_pair, variants=variants),
+        Mistake(f"mlo_{name}", "merge_mlo", on_all(rule), says, anchor, for_all, variants=variants),
     )
 
 
@@ -112,6 +116,7 @@ MERGES = (
         formulas.without_l,
         "The weight lacks l: a part with many keys counts for more. It is exp(m_n - max m) * l_n.",
         "a-weight-without-l",
+        other=formulas.without_l_at_all,
     ),
     *_about_both(
         "without_exp",
@@ -140,9 +145,10 @@ MERGES = (
     *_about_both(
         "two_empty_nan",
         formulas.two_empty_nan,
-        "(-inf) - (-inf) is NaN. Shift by a max that is 0 where it is -inf.",
+        "Where all parts are empty, (-inf) - (-inf) or 0 / 0 is NaN. Shift by 0 there, and divide by 1.",
         "two-empty-parts",
         cases=draws.empty_head,
+        in_steps=formulas.first_empty_nan,
     ),
     *_about_both(
         "empty_payload",
@@ -157,6 +163,7 @@ MERGES = (
         "Neither -inf nor the payload of an empty part is guarded: both make NaN.",
         "the-payload-of-an-empty-part",
         cases=draws.both_kinds_of_empty,
+        in_steps=formulas.unguarded_first,
     ),
 )
 
@@ -178,7 +185,7 @@ ONLY_PAIR = (
     Mistake(
         "pair_l_without_l",
         "merge_pair",
-        on_pair(formulas.l_counts_o),
+        on_pair(formulas.l_without_l),
         "The merged l lacks the parts' own l: l = l_a * exp(m_a - m) + l_b * exp(m_b - m).",
         "a-weight-without-l",
     ),
