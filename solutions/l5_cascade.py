@@ -252,14 +252,16 @@ def blocks(q: torch.Tensor, rows: int) -> dict:
     """Launch configuration for blocks of up to `rows` query rows, chosen so that the tiles fit shared memory.
 
     Two tiles of BLOCK_N keys a stage (K and V) take at most 32 KiB, so three stages and 64 rows of q fit an A100.
-    Few rows are bound by memory: small tiles let more programs run beside each other. tl.dot needs 16 of everything.
+    Few rows are bound by memory: small tiles let more programs run beside each other. float32 has no matrix unit, and
+    a product of its tiles lives in registers: 16 keys at a time. tl.dot needs 16 of everything.
     """
+    half = q.element_size() == 2
     block_d = max(16, triton.next_power_of_2(q.shape[2]))
     row_bytes = block_d * q.element_size()
-    most = 128 if row_bytes <= 256 and q.element_size() == 2 else 64 if row_bytes <= 1024 else 16
+    most = 128 if half and row_bytes <= 256 else 64 if row_bytes <= 1024 else 16
     block_m = min(most, max(16, triton.next_power_of_2(rows)))
-    block_n = min(64 if block_m >= 64 else 32, max(16, 16384 // row_bytes))
-    wide = block_m * block_d > 64 * 128
+    block_n = min((64 if block_m >= 64 else 32) if half else 16, max(16, 16384 // row_bytes))
+    wide = block_m * row_bytes > 64 * 256
     return {
         "D": q.shape[2],
         "BLOCK_M": block_m,
