@@ -32,7 +32,6 @@ def attend_kernel(
         v = tl.load(v_ptr + n[:, None] * D + d[None, :], mask=ok, other=0.0).to(tl.float32)
         m_new = tl.maximum(m, tl.max(score, axis=0))
         shift = tl.where(m_new == float("-inf"), 0.0, m_new)
-        keep = tl.exp(m - shift)
         w = tl.exp(score - shift)
         o = o + tl.sum(w[:, None] * v, axis=0)
         l = l + tl.sum(w, axis=0)

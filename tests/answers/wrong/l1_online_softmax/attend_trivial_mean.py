@@ -31,7 +31,6 @@ def attend_kernel(
         ok = (n < N)[:, None] & (d < D)[None, :]
         v = tl.load(v_ptr + n[:, None] * D + d[None, :], mask=ok, other=0.0).to(tl.float32)
         m_new = tl.maximum(m, tl.max(score, axis=0))
-        shift = tl.where(m_new == float("-inf"), 0.0, m_new)
         keep = 1.0
         w = tl.where(n < N, 1.0, 0.0)
         o = o * keep + tl.sum(w[:, None] * v, axis=0)

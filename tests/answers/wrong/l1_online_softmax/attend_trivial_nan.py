@@ -1,8 +1,9 @@
-"""Every result is NaN, whatever was read.
+"""Every result is NaN, which is what 0 * inf makes of a factor upside down.
 
 exercise: attend
 level: value
-diagnosis: not_triton
+diagnosis: attend_inverted
+twins: attend_factor_upside_down
 """
 
 import torch

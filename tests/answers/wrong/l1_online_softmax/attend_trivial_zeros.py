@@ -2,7 +2,7 @@
 
 exercise: attend
 level: value
-diagnosis: not_triton
+diagnosis: wrong_value
 """
 
 import torch

@@ -27,7 +27,7 @@ def softmax_kernel(
         shift = m_new
         l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)
         m = m_new
-    shift = tl.where(m == float("-inf"), 0.0, m)
+    shift = m
     total = tl.where(l > 0, l, 1.0)
     for start in range(0, N, BLOCK):
         cols = start + tl.arange(0, BLOCK)

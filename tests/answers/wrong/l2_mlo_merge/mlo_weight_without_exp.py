@@ -31,7 +31,6 @@ def mlo_kernel(
         m_n = tl.load(m_ptr + row)
         l_n = tl.load(l_ptr + row)
         m_new = tl.maximum(m, m_n)
-        shift = tl.where(m_new == float("-inf"), 0.0, m_new)
         keep = 1.0
         w_n = l_n
         o_n = tl.load(o_n_ptr + row * D + d, mask=(d < D) & (w_n > 0), other=0.0).to(tl.float32)

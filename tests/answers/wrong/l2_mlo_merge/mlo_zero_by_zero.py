@@ -2,7 +2,8 @@
 
 exercise: merge_mlo
 level: edge
-diagnosis: *
+diagnosis: mlo_two_empty_nan
+twins: mlo_two_empty_nan
 """
 
 import torch

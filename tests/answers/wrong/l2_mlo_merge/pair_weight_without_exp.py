@@ -35,7 +35,6 @@ def pair_kernel(
     w_a = tl.exp(m_a - shift) * l_a
     w_b = tl.exp(m_b - shift) * l_b
     l = w_a + w_b
-    total = tl.where(l > 0, l, 1.0)
     o_a = tl.load(o_a_ptr + head * D + d, mask=(d < D) & (w_a > 0), other=0.0).to(tl.float32)
     o_b = tl.load(o_b_ptr + head * D + d, mask=(d < D) & (w_b > 0), other=0.0).to(tl.float32)
     o = (l_a * o_a + l_b * o_b) / tl.where(l_a + l_b > 0, l_a + l_b, 1.0)

@@ -1,0 +1,10 @@
+"""The LSE is handed back, transposed by torch.
+
+exercise: to_flashinfer
+level: value
+diagnosis: *
+"""
+
+
+def to_flashinfer(lse):
+    return lse.t().contiguous()
