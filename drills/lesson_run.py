@@ -30,8 +30,7 @@ MOST_TIMEOUTS = 2
 """Time-outs of one exercise after which the rest of its tests is not run."""
 
 MOST_EXPLAINED = 8
-EXPLAINING_SECONDS = 4.0
-"""Failing tests of one exercise that are explained, and the time for all of them together."""
+"""Failing tests of one exercise that are explained at most; Request.explaining bounds the time for them together."""
 
 MOST_PRINTED = 4000
 GATE_SECONDS = 60.0
@@ -81,6 +80,7 @@ class LessonRun:
     seed: int
     gate: Any = None
     gate_off: str = ""
+    explaining_seconds: float = 4.0
     tests: dict[str, GradedTest] = field(default_factory=dict)
     results: dict[str, TestResult] = field(default_factory=dict)
     failed: dict[str, list[tuple[Args, tuple]]] = field(default_factory=dict)
@@ -174,8 +174,9 @@ class LessonRun:
         """Whether there is still time to explain a failure of this exercise; the time within counts."""
         self.explained[exercise] += 1
         begun = time.monotonic()
-        enough = self.explained[exercise] > MOST_EXPLAINED or self.seconds_explaining[exercise] > EXPLAINING_SECONDS
-        self.ask_until = begun + EXPLAINING_SECONDS
+        spent = self.seconds_explaining[exercise]
+        enough = self.explained[exercise] > MOST_EXPLAINED or spent > self.explaining_seconds
+        self.ask_until = begun + self.explaining_seconds
         yield not enough and not self.given_up(exercise)
         self.ask_until = math.inf
         self.seconds_explaining[exercise] += time.monotonic() - begun

@@ -31,6 +31,7 @@ class Request:
     seed: repeats a run's inputs; drawn if None; a function is called once the zygote has been forked.
     debug: run graded code in this process. name: the target as shown, made from `target` if "".
     progress: told before each test. gate: False leaves the compile level out.
+    explaining: seconds for finding the causes of one exercise's failures.
     """
 
     selections: tuple[Selection, ...]
@@ -44,6 +45,7 @@ class Request:
     isolation: Isolation = PROCESS
     progress: Callable[[Progress], None] | None = None
     gate: bool = True
+    explaining: float = 4.0
 
     @property
     def shown(self) -> str:

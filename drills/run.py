@@ -101,6 +101,7 @@ class Run:
             seed=self.seed,
             gate=self.gate,
             gate_off=self.gate_off,
+            explaining_seconds=self.request.explaining,
         )
 
     def _worker(self, entry: Entry) -> Calls:

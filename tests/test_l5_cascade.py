@@ -202,6 +202,11 @@ def test_a_long_prefix_outweighs_a_short_suffix(drill):
     drill.cascade(*cascade_case(drill.rng, P=300, lengths=(1,)), 0.3).agrees()
 
 
+@pytest.mark.graded("cascade", "value")
+def test_both_sides_send_a_query_head_to_one_kv_head(drill):
+    drill.cascade(*cascade_case(drill.rng, lengths=(5, 2), Hq=6, Hkv=2)).agrees()
+
+
 @pytest.mark.graded("cascade", "edge")
 def test_requests_with_no_suffix_keep_the_prefix(drill):
     drill.cascade(*cascade_case(drill.rng, lengths=(0, 6))).agrees()
@@ -255,6 +260,11 @@ def test_any_grouping_equals_flat_attention(drill, round):
     bounds = [random_bounds(drill.rng, B) for _ in range(2)]
     lengths = [torch.randint(0, 12, (3,), generator=drill.rng).tolist() for _ in bounds]
     drill.multi_level_cascade(*level_case(drill.rng, bounds, lengths, B=B)).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "value")
+def test_every_level_sends_a_query_head_to_one_kv_head(drill):
+    drill.multi_level_cascade(*level_case(drill.rng, [[0, 2], [0, 1, 2]], [[5], [3, 2]], B=2, Hq=6, Hkv=2)).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "value")

@@ -162,6 +162,7 @@ def _grade_in_turn(answers: Iterable[Answer]) -> Iterator[Outcome]:
                     Path(folder),
                     device="cpu",
                     timeout=PATIENCE,
+                    explaining=PATIENCE,
                     seed=SEED,
                     name=answer.name,
                     gate=answer.right or answer.level == "compile",
