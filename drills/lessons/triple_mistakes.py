@@ -17,14 +17,18 @@ STEPS = (1, 2, 4, 8, 16, 32)
 """Parts a step that a merge with a running max may take."""
 
 
-def _about_both(name: str, rule, says: str, anchor: str, cases=None, other=None) -> tuple[Mistake, ...]:
-    """One wrong rule as a mistake of merge_pair and of merge_mlo. other: another form of it, seen in merge_pair."""
+def _about_both(name: str, rule, says: str, anchor: str, cases=None, other=None, in_steps=None) -> tuple[Mistake, ...]:
+    """One wrong rule as a mistake of merge_pair and of merge_mlo.
+
+    other: another form of it, seen in merge_pair. in_steps: parts a step → the rule of a merge_mlo that goes in steps.
+    """
     for_pair = cases and (lambda rng: draws.as_pair(*cases(rng, 2)))
     for_all = cases and (lambda rng: cases(rng, 4))
-    variants = (on_pair(other),) if other else ()
+    pair_forms = (on_pair(other),) if other else ()
+    all_forms = tuple(on_all(in_steps(step)) for step in STEPS) if in_steps else ()
     return (
-        Mistake(f"pair_{name}", "merge_pair", on_pair(rule), says, anchor, for_pair, variants=variants),
-        Mistake(f"mlo_{name}", "merge_mlo", on_all(rule), says, anchor, for_all, variants=variants),
+        Mistake(f"pair_{name}", "merge_pair", on_pair(rule), says, anchor, for_pair, variants=pair_forms),
+        Mistake(f"mlo_{name}", "merge_mlo", on_all(rule), says, anchor, for_all, variants=all_forms),
     )
 
 
