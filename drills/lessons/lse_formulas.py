@@ -109,6 +109,11 @@ def exp2_weights(v, s):
     return oracle.merge(v, s)[0], right(v, s)[1]
 
 
+def exp2_weights_throughout(v, s):
+    """In the sum under the logarithm as well."""
+    return oracle.merge(v, s, log=torch.log)
+
+
 def log2_of_the_sum(v, s):
     return right(v, s)[0], oracle.merge(v, s, exp=torch.exp)[1]
 

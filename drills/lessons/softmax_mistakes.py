@@ -52,7 +52,7 @@ NAN = (
     "minus-inf-minus-minus-inf",
 )
 EMPTY = ("A row with no score gave 0 / 0. Divide by 1 where l is 0.", "a-row-with-no-score")
-NOT_DIVIDED = ("The result was not divided by l.", "not-divided-by-l")
+NOT_DIVIDED = ("The result was not divided by l, or l is NaN and a guard divided by 1.", "not-divided-by-l")
 
 
 _variant = functools.partial(Recurrence, single=True)
