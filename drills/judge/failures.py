@@ -84,13 +84,33 @@ def raised(
     )
 
 
+ADVICE = (
+    ("NotImplementedError", "", "This part is still the stub's. Write it, or return an answer from every branch."),
+    ("ValueError", "power of 2", "Sizes of a block are powers of two: round up with triton.next_power_of_2, and mask."),
+    (
+        "ValueError",
+        "tl.constexpr",
+        "A block's size must be known when the kernel is compiled: a tl.constexpr parameter.",
+    ),
+    (
+        "ValueError",
+        "incompatible dimensions",
+        "Shapes that do not go together: x[:, None] and y[None, :] make a table.",
+    ),
+    (
+        "NameError",
+        "",
+        "A kernel sees its parameters, tl and other @triton.jit functions. Pass in whatever else it needs.",
+    ),
+)
+"""Type of an exception, a part of its message, and what to do."""
+
+
 def _advice_for(type_name: str, message: str, within: bool) -> str:
     """within: a line of the learner's own raised it; else the call from outside did."""
-    if type_name == "NotImplementedError":
-        return "This part is still the stub's. Write it, or return an answer from every branch."
     if type_name == "TypeError" and "positional argument" in message and not within:
         return "The signature is part of the contract: reset shows the stub's again."
-    return ""
+    return next((advice for kind, part, advice in ADVICE if kind == type_name and part in message), "")
 
 
 DEATHS = {

@@ -1,0 +1,59 @@
+"""Failures that need no comparison: each has its level, says what happened, and what to do."""
+
+import pytest
+
+from drills import judge
+from drills.instruments.notes import Finding
+
+
+@pytest.mark.parametrize(
+    "kind, words, level",
+    [
+        ("wrong_value", "", "edge"),
+        ("out_of_bounds", "", "memory"),
+        ("race", "", "memory"),
+        ("masked_lane", "", "memory"),
+        ("not_triton", "", "edge"),
+        ("traffic", "", "traffic"),
+        ("compile_error", "", "compile"),
+        ("timeout", "", "edge"),
+        ("crash", "the process died (SIGSEGV)", "memory"),
+        ("crash", "the process died (SIGFPE)", "edge"),
+    ],
+)
+def test_the_level_that_a_failure_counts_against(kind, words, level):
+    assert judge.level_of(kind, "edge", words) == level
+
+
+def test_a_finding_keeps_its_parts():
+    found = Finding("out_of_bounds", "tl.load of v[3] at element 3", "mask it", "inside", 31, "x = tl.load(p)")
+    failure = judge.finding(found, "value", "merge_state(…)")
+    assert (failure.level, failure.got, failure.likely, failure.line) == ("memory", found.got, "mask it", 31)
+    assert failure.called == "merge_state(…)" and failure.source == "x = tl.load(p)"
+
+
+@pytest.mark.parametrize(
+    "kind, message, word",
+    [
+        ("NotImplementedError", "merge_state: your turn", "stub"),
+        ("ValueError", "arange's range must be a power of 2", "next_power_of_2"),
+        ("ValueError", "arange's arguments must be of type tl.constexpr", "tl.constexpr"),
+        ("ValueError", "Cannot make_shape_compatible: incompatible dimensions at index 0: 4 and 8", "[:, None]"),
+        ("NameError", "name 'np' is not defined", "parameters"),
+        ("ZeroDivisionError", "division by zero", ""),
+    ],
+)
+def test_usual_exceptions_come_with_advice(kind, message, word):
+    failure = judge.raised(kind, message, "value", line=3, source="x")
+    assert failure.got == f"{kind}: {message}" and word in failure.likely and bool(failure.likely) == bool(word)
+
+
+def test_every_death_says_what_to_do():
+    for kind in ("timeout", "crash", "exit", "flood", "oversized", "malformed", "memory", "processes"):
+        failure = judge.death(kind, "what happened", "value")
+        assert failure.got == "what happened" and failure.likely
+
+
+def test_a_failure_is_one_line_in_a_log():
+    failure = judge.death("timeout", "no answer in 10 s", "value", "merge_state(…)")
+    assert str(judge.GradedFailure(failure)).startswith("timeout: got no answer in 10 s; expected an answer; ")
