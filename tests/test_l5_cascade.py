@@ -26,8 +26,8 @@ def shared_case(rng, B=3, Hq=2, Hkv=1, D=16, P=20, dtype=torch.float32):
 
 
 def paged_case(rng, lengths=(5, 2), page_size=4, Hq=2, Hkv=1, D=16, dtype=torch.float32, **more):
-    """q[B, Hq, D], kv_cache, indptr, indices, last_page_len; pages shuffled, NaN past each last page's length."""
-    pages = random_pages(list(lengths), page_size, Hkv, D, dtype, rng, **more)
+    """q[B, Hq, D], kv_cache, indptr, indices, last_page_len; pages shuffled, something past each last page's length."""
+    pages = random_pages(list(lengths), page_size, Hkv, D, dtype, rng, **({"beyond": 3.0} | more))
     return normal(rng, len(lengths), Hq, D, dtype=dtype), *pages
 
 
@@ -149,7 +149,7 @@ def test_pages_of_any_size(drill, page_size):
 
 @pytest.mark.graded("attend_paged", "edge")
 def test_last_pages_of_every_length(drill):
-    drill.attend_paged(*paged_case(drill.rng, (5, 6, 7, 8))).agrees()
+    drill.attend_paged(*paged_case(drill.rng, (5, 6, 7, 8), beyond=math.nan)).agrees()
 
 
 @pytest.mark.graded("attend_paged", "edge")
@@ -210,6 +210,11 @@ def test_both_sides_send_a_query_head_to_one_kv_head(drill):
 @pytest.mark.graded("cascade", "edge")
 def test_requests_with_no_suffix_keep_the_prefix(drill):
     drill.cascade(*cascade_case(drill.rng, lengths=(0, 6))).agrees()
+
+
+@pytest.mark.graded("cascade", "edge")
+def test_nan_in_slots_that_hold_no_key(drill):
+    drill.cascade(*cascade_case(drill.rng, lengths=(5, 2), beyond=math.nan)).agrees()
 
 
 @pytest.mark.graded("cascade", "edge")

@@ -2,7 +2,7 @@
 
 exercise: cascade
 level: edge
-diagnosis: *
+diagnosis: not_finite
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: multi_level_cascade
 level: value
-diagnosis: *
+diagnosis: wrong_value
 """
 
 import torch

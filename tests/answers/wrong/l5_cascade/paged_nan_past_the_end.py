@@ -1,8 +1,8 @@
 """Masked by a weight of 0 alone: the NaN in unused slots reaches the result.
 
 exercise: attend_paged
-level: value
-diagnosis: *
+level: edge
+diagnosis: not_finite
 """
 
 import torch
@@ -64,8 +64,8 @@ def paged_kernel(
     for start in range(0, length, BLOCK_N):
         key = start + n
         live = key < length
-        page = tl.load(indices_ptr + first + key // page_size, mask=live, other=0).to(tl.int64)
-        mask = (page >= 0)[:, None] & (d < D)[None, :]
+        page = tl.load(indices_ptr + first + key // page_size, mask=key // page_size < pages, other=0).to(tl.int64)
+        mask = (key // page_size < pages)[:, None] & (d < D)[None, :]
         slot = (page * 2 * page_size + key % page_size) * Hkv + kv_head
         k = tl.load(kv_ptr + slot[:, None] * D + d[None, :], mask=mask, other=0.0)
         v = tl.load(kv_ptr + (slot + page_size * Hkv)[:, None] * D + d[None, :], mask=mask, other=0.0)
