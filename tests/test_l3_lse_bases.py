@@ -245,6 +245,13 @@ def test_heads_first_becomes_positions_first(drill, H, T):
     drill.to_flashinfer(rows(drill.rng, H, T)).agrees()
 
 
+@pytest.mark.graded("to_flashinfer", "value")
+def test_s_is_contiguous(drill):
+    """A transposed view holds the right numbers, but a kernel that reads s positions first would not find them."""
+    (s,) = drill.to_flashinfer(rows(drill.rng, 3, 5)).agrees()
+    assert s.is_contiguous(), f"s[5, 3] has strides {s.stride()}, contiguous memory has (3, 1)"
+
+
 @pytest.mark.graded("to_flashinfer", "edge")
 def test_both_infinities_are_empty_rows(drill):
     lse = rows(drill.rng, 3, 5)

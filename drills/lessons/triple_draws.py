@@ -79,8 +79,8 @@ def one_empty(rng: torch.Generator, N: int) -> Args:
 
 
 def both_kinds_of_empty(rng: torch.Generator, N: int) -> Args:
-    """Head 0 has no key in any part; part 0 of head 1 is empty and holds NaN."""
-    nothing, first = torch.zeros(N, 3, dtype=torch.bool), torch.zeros(N, 3, dtype=torch.bool)
+    """Head 0 has no key in any part; part 0 of head 1 and the last of head 2 are empty and hold NaN."""
+    nothing, one = torch.zeros(N, 3, dtype=torch.bool), torch.zeros(N, 3, dtype=torch.bool)
     nothing[:, 0] = True
-    first[0, 1] = True
-    return make_empty(make_empty(parts_of(rng, N), nothing), first, math.nan)
+    one[0, 1] = one[-1, 2] = True
+    return make_empty(make_empty(parts_of(rng, N), nothing), one, math.nan)

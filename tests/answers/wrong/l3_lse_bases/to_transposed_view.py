@@ -2,7 +2,7 @@
 
 exercise: to_flashinfer
 level: memory
-diagnosis: *
+diagnosis: assertion
 """
 
 import torch
