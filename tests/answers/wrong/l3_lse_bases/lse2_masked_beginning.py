@@ -2,7 +2,7 @@
 
 exercise: lse2
 level: edge
-diagnosis: *
+diagnosis: wrong_value
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: partial_states
 level: value
-diagnosis: *
+diagnosis: wrong_value
 """
 
 import torch

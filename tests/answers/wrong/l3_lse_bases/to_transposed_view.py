@@ -1,7 +1,7 @@
 """s is a transposed view: the right numbers, but not contiguous.
 
 exercise: to_flashinfer
-level: memory
+level: value
 diagnosis: assertion
 """
 

@@ -2,7 +2,7 @@
 
 exercise: to_flashinfer
 level: value
-diagnosis: *
+diagnosis: not_triton
 """
 
 

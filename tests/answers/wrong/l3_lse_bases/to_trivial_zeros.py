@@ -2,7 +2,7 @@
 
 exercise: to_flashinfer
 level: value
-diagnosis: *
+diagnosis: wrong_value
 """
 
 import torch
