@@ -55,7 +55,7 @@ def lse2(x: torch.Tensor) -> torch.Tensor:
     raise NotImplementedError("lse2: your turn")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows"])
 def merge_natural_kernel(
     o_a_ptr,  # [rows, D], rows = S * H
     lse_a_ptr,  # [rows] float32, natural
@@ -83,7 +83,7 @@ def merge_natural(
     raise NotImplementedError("merge_natural: your turn")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T"])
 def to_flashinfer_kernel(
     lse_ptr,  # [H, T] with the strides below
     s_ptr,  # [T, H] contiguous, result
@@ -106,7 +106,7 @@ def to_flashinfer(lse: torch.Tensor) -> torch.Tensor:
     raise NotImplementedError("to_flashinfer: your turn")
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["S", "N", "H", "L", "T"])
 def partial_states_kernel(
     q_ptr,  # [S, H, D] contiguous
     k_ptr,  # [L, H, D] with the strides below
