@@ -21,9 +21,9 @@ TABLE = FOLDER / "README.md"
 HEAD = """# Known answers
 
 Written by `python -m drills.author.matrix --table`; checked in CI to be current. `right/` holds lessons written in
-other ways, which must pass at every level. `wrong/` holds one misconception a file, which must fail at the level named here,
-with the diagnosis named here: the id of a known mistake, or the kind of failure where the instruments or the form check
-say it all. How to add one: see [CONTRIBUTING.md](../../CONTRIBUTING.md).
+other ways, which must pass at every level. `wrong/` holds one misconception a file, which must fail at the level named
+here, with the diagnosis named here: the id of a known mistake, or the kind of failure where the instruments or the form
+check say it all. How to add one: see [CONTRIBUTING.md](../../CONTRIBUTING.md).
 """
 
 
