@@ -1,8 +1,9 @@
-"""Every result is NaN; the kernel reads x and ignores it.
+"""Every result is NaN, which is what 0 * inf makes of a factor upside down.
 
 exercise: softmax
 level: value
 diagnosis: softmax_inverted
+twins: softmax_factor_upside_down
 """
 
 import torch
