@@ -1,7 +1,7 @@
 """mask is not looked at.
 
 exercise: merge_state_in_place
-level: edge
+level: value
 diagnosis: mask_ignored
 """
 

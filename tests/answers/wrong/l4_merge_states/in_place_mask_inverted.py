@@ -1,7 +1,7 @@
 """Positions that are False are merged.
 
 exercise: merge_state_in_place
-level: edge
+level: value
 diagnosis: mask_inverted
 """
 

@@ -1,8 +1,8 @@
 """The mask's stride is taken to be 1.
 
 exercise: merge_state_in_place
-level: edge
-diagnosis: mask_stride
+level: memory
+diagnosis: out_of_bounds
 """
 
 import triton

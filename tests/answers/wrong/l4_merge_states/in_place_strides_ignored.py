@@ -2,7 +2,7 @@
 
 exercise: merge_state_in_place
 level: edge
-diagnosis: *
+diagnosis: merged_into_copies
 """
 
 import triton

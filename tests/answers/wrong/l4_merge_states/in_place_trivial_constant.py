@@ -2,7 +2,7 @@
 
 exercise: merge_state_in_place
 level: value
-diagnosis: *
+diagnosis: wrong_value
 """
 
 

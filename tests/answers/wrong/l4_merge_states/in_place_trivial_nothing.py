@@ -2,7 +2,7 @@
 
 exercise: merge_state_in_place
 level: value
-diagnosis: *
+diagnosis: nothing_changed
 """
 
 

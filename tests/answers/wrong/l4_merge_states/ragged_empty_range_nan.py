@@ -2,7 +2,7 @@
 
 exercise: variable_length_merge_states
 level: edge
-diagnosis: *
+diagnosis: two_empty_states
 """
 
 import torch

@@ -1,7 +1,7 @@
 """A range longer than 64 rows is cut.
 
 exercise: variable_length_merge_states
-level: edge
+level: value
 diagnosis: only_first_block
 """
 

@@ -2,7 +2,7 @@
 
 exercise: variable_length_merge_states
 level: memory
-diagnosis: next_run
+diagnosis: out_of_bounds
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: merge_state
 level: edge
-diagnosis: *
+diagnosis: epsilon_in_log
 """
 
 import torch

@@ -1,8 +1,8 @@
 """np.log2 inside the kernel: the interpreter runs it, no GPU compiler does.
 
 exercise: merge_state
-level: compile
-diagnosis: compile_error
+level: value
+diagnosis: exception
 """
 
 import numpy as np

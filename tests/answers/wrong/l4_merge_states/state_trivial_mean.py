@@ -2,7 +2,7 @@
 
 exercise: merge_state
 level: value
-diagnosis: *
+diagnosis: not_triton
 """
 
 

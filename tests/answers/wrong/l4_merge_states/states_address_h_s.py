@@ -2,7 +2,7 @@
 
 exercise: merge_states
 level: value
-diagnosis: *
+diagnosis: stored_heads_first
 """
 
 import torch

@@ -1,8 +1,8 @@
 """BLOCK_D is D itself: tl.arange wants a power of two.
 
 exercise: merge_states
-level: compile
-diagnosis: compile_error
+level: value
+diagnosis: exception
 """
 
 import torch

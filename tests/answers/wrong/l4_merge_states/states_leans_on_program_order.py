@@ -2,7 +2,7 @@
 
 exercise: merge_states
 level: memory
-diagnosis: *
+diagnosis: race
 """
 
 import torch

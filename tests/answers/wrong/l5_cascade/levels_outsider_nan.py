@@ -1,8 +1,8 @@
 """A request in no group divides 0 by 0.
 
 exercise: multi_level_cascade
-level: edge
-diagnosis: *
+level: value
+diagnosis: not_finite
 """
 
 import torch
