@@ -1,8 +1,8 @@
 """A request without pages has last_page_len[i] keys.
 
 exercise: attend_paged
-level: edge
-diagnosis: *
+level: memory
+diagnosis: out_of_bounds
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: attend_paged
 level: value
-diagnosis: *
+diagnosis: paged_table_ignored
 """
 
 import torch

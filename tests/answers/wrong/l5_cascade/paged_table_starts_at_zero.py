@@ -2,7 +2,7 @@
 
 exercise: attend_paged
 level: edge
-diagnosis: *
+diagnosis: wrong_value
 """
 
 import torch

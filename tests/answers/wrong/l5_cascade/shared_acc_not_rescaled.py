@@ -2,7 +2,7 @@
 
 exercise: attend_shared
 level: value
-diagnosis: *
+diagnosis: wrong_value
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: attend_shared
 level: edge
-diagnosis: *
+diagnosis: not_finite
 """
 
 import torch
