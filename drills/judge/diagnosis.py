@@ -41,7 +41,7 @@ def diagnose(
     left: Candidates = [(mistake, one) for mistake in mistakes for one in (mistake.formula, *mistake.variants)]
     given = sorted(failed, key=_size)[:MOST_GIVEN]
     for args, results in given:
-        left = [(mistake, formula) for mistake, formula in left if matches(exercise, args, results, formula(*args))]
+        left = [one for one in left if _explains(exercise, one[1], args, results)]
     seen, asked = len(given), 0
     for turn in range(MOST_DRAWN):
         if not left or asked == MOST_ASKED or (seen >= ENOUGH and _one_group(left)):
@@ -86,12 +86,19 @@ def _whole(exercise: Exercise, args: Args, formula: Formula) -> tuple:
     )
 
 
-def _consistent(exercise: Exercise, formula: Formula, args: Args, results: tuple, right: bool) -> bool:
-    """On a wrong answer, the formula must yield just that; on a right one, it must be right too."""
+def _explains(exercise: Exercise, formula: Formula, args: Args, results: tuple) -> bool:
+    """Does the formula yield these results, and is what it yields an error?"""
     predicted = formula(*args)
+    return matches(exercise, args, results, predicted) and not matches(
+        exercise, args, exercise.oracle(*args), predicted
+    )
+
+
+def _consistent(exercise: Exercise, formula: Formula, args: Args, results: tuple, right: bool) -> bool:
+    """On a wrong answer, the formula must explain it; on a right one, it must be right too."""
     if right:
-        return matches(exercise, args, exercise.oracle(*args), predicted)
-    return matches(exercise, args, results, predicted)
+        return matches(exercise, args, exercise.oracle(*args), formula(*args))
+    return _explains(exercise, formula, args, results)
 
 
 def _right(exercise: Exercise, args: Args, results: tuple) -> bool:
