@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit(do_not_specialize=["rows"])
+@triton.jit(do_not_specialize=["rows"])  # not compiled anew when the batch grows
 def merge_state_kernel(
     v_a_ptr,  # [rows, D], rows = S * H
     s_a_ptr,  # [rows] float32

@@ -60,6 +60,11 @@ def turned(x):
     return x.transpose(0, 1).contiguous().transpose(0, 1)
 
 
+def repeated(x):
+    """The first position again and again, without a copy: stride 0."""
+    return x[:1].expand(x.shape)
+
+
 def far_apart(x, elements=2**30 + 8):
     """The same values, with this many elements of untouched memory from one index of the first axis to the next."""
     memory = torch.empty(elements * (len(x) - 1) + x[0].numel(), dtype=x.dtype)
@@ -125,7 +130,7 @@ def test_one_row_and_none(drill, S, H):
 
 
 @pytest.mark.graded("merge_state", "edge")
-@pytest.mark.parametrize("layout", [turned, wide], ids=["axes swapped", "every second column"])
+@pytest.mark.parametrize("layout", [turned, wide, repeated], ids=["axes swapped", "every second column", "stride 0"])
 def test_inputs_need_not_be_contiguous(drill, layout):
     drill.merge_state(*map(layout, two_states(drill.rng, S=4, H=3, D=20))).agrees()
 

@@ -66,6 +66,13 @@ def huge(v: Tensor, s: Tensor, rng: Generator) -> None:
     s[1::2] += 400.0
 
 
+def uneven(v: Tensor, s: Tensor, rng: Generator) -> None:
+    """The last state is far above the first at position 0, far below at 1. The first of the last position is empty."""
+    s[0, -1] += 400.0
+    s[1, -1] -= 400.0
+    s[-1, 0, 0] = -math.inf
+
+
 def far_below(v: Tensor, s: Tensor, rng: Generator) -> None:
     """s around -70,000: legal scores. Position 0, head 0 is empty throughout."""
     s -= 70000.0

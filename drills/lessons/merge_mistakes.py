@@ -72,6 +72,13 @@ CAUSES = (
         edit=draws.huge,
     ),
     Cause(
+        "shifted_by_first",
+        (rules.shifted_by_first,),
+        "in-range",
+        "The first state's s is subtracted, not the largest: 2^(s - s_0) overflows where s_0 is far below, or -inf.",
+        edit=draws.uneven,
+    ),
+    Cause(
         "max_from_zero",
         (rules.max_from(0.0), rules.guarded(rules.max_from(0.0))),
         "finite-stand-ins",

@@ -105,6 +105,15 @@ def started(start: float) -> Rule:
     return formula
 
 
+def shifted_by_first(v: Tensor, s: Tensor):
+    """The first state's s is taken off in place of the largest: 2^(s - s_0) overflows where s_0 is far below."""
+    m = s[:1].sum(0)
+    w = torch.exp2(s.float() - m)
+    total = w.sum(0)
+    used = torch.where(w[..., None] > 0, v.float(), 0.0)
+    return ((w[..., None] * used).sum(0) / total[..., None]).double(), None
+
+
 def guarded(rule: Rule) -> Rule:
     """`rule`, with v = 0 where it divides 0 by 0."""
 
