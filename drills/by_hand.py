@@ -22,6 +22,7 @@ class ByHand:
     """Starts and ends the run, and says what went wrong with it."""
 
     def __init__(self, config: pytest.Config) -> None:
+        session.prepare()
         self.config = config
         self.run: Run | None = None
 
@@ -29,7 +30,6 @@ class ByHand:
         """Start the processes before the first graded test file is imported."""
         graded = isinstance(collector, pytest.Module) and session.GRADED_FILE.match(collector.path.name)
         if graded and self.run is None:
-            session.prepare()
             from drills.graded_tests import Grading
 
             try:
