@@ -1,8 +1,8 @@
 """Keys past P score 0 instead of -inf.
 
 exercise: attend_shared
-level: edge
-diagnosis: *
+level: value
+diagnosis: wrong_value
 """
 
 import torch

@@ -1,8 +1,8 @@
 """Only whole blocks of keys are read.
 
 exercise: attend_shared
-level: edge
-diagnosis: *
+level: value
+diagnosis: wrong_value
 """
 
 import torch
