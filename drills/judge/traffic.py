@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import torch
 
 from drills.instruments.notes import Launch
 from drills.judge import words
@@ -78,8 +81,11 @@ def traffic(exercise: Exercise, args: Args, launches: Sequence[Launch], level: s
 
 
 def read_too_little(exercise: Exercise, args: Args, launches: Sequence[Launch], level: str) -> Failure | None:
-    """None if the kernels loaded at least what the results depend on."""
-    if exercise.must_read is None:
+    """None if the kernels loaded at least what the results depend on.
+
+    An input that repeats itself in memory (stride 0) can be read with fewer bytes than it has: nothing is asked then.
+    """
+    if exercise.must_read is None or any(_repeats(one) for one in args):
         return None
     least = exercise.must_read(*args)
     loaded = sum(one.loaded for one in moved(launches).values())
@@ -92,6 +98,13 @@ def read_too_little(exercise: Exercise, args: Args, launches: Sequence[Launch], 
         got=f"the kernels loaded {loaded} bytes",
         expected=f"at least {least} bytes: the results depend on that much of the input",
         likely="The result must come from a Triton kernel that reads the input, not from torch in the wrapper.",
+    )
+
+
+def _repeats(value: Any) -> bool:
+    """Is it a tensor of which several elements share an address?"""
+    return isinstance(value, torch.Tensor) and any(
+        size > 1 and stride == 0 for size, stride in zip(value.shape, value.stride(), strict=True)
     )
 
 

@@ -75,3 +75,8 @@ def test_who_reads_less_than_the_input_did_not_compute(share, passes):
     some = launch(**{name: (int(loaded * share), stored) for name, (loaded, stored) in LEAST.items()})
     failure = judge.read_too_little(MERGE, ARGS, [some], "value")
     assert (failure is None) == passes
+
+
+def test_an_input_that_repeats_itself_may_be_read_once():
+    again = V[:1].expand(2, 4, 64)
+    assert judge.read_too_little(MERGE, (again, S, V, S), [launch(v_a=(VALUES // 2, 0))], "value") is None
