@@ -59,6 +59,19 @@ CAUSES = (
         "The weighted sum is not divided by the sum of the weights, which exceeds 1: the largest alone weighs 1.",
     ),
     Cause(
+        "divided_by_count",
+        (rules.divided_by_count,),
+        "not-renormalized",
+        "The weighted sum is divided by the number of states. Divide by the sum of their weights.",
+    ),
+    Cause(
+        "weights_inverted",
+        (rules.inverted,),
+        "in-range",
+        "The weights are 2^(m - s), so the lightest state counts most. The exponent is s - m, at most 0.",
+        exercises=MANY,
+    ),
+    Cause(
         "s_as_weight",
         (rules.s_as_weight,),
         "what-a-state-is",
@@ -116,6 +129,12 @@ CAUSES = (
         (rules.s_is_mean,),
         "what-s-is-not",
         "s is the mean of the states' s. The denominators 2^s add: s = m + log2(sum of 2^(s - m)).",
+    ),
+    Cause(
+        "log_forgotten",
+        (rules.log_forgotten,),
+        "in-range",
+        "s is the maximum plus the sum of the weights itself. It is their logarithm that is added: m + log2(sum).",
     ),
     Cause(
         "max_not_added",

@@ -62,6 +62,18 @@ def not_normalized(v: Tensor, s: Tensor):
     return (w[..., None] * drop_unused(w, v)).sum(0), merge(v, s)[1]
 
 
+def divided_by_count(v: Tensor, s: Tensor):
+    """The weighted sum over the number of states."""
+    w = weights(s)
+    return (w[..., None] * drop_unused(w, v)).sum(0) / max(1, len(v)), None
+
+
+def inverted(v: Tensor, s: Tensor):
+    """Weights 2^(max s - s)."""
+    w = torch.where(s == -torch.inf, 0.0, torch.exp2(finite_shift(largest(s, 0)) - s.double()))
+    return divided((w[..., None] * drop_unused(w, v)).sum(0), w.sum(0)), None
+
+
 def s_as_weight(v: Tensor, s: Tensor):
     """Weights s in place of 2^s."""
     w = s.double()
@@ -150,6 +162,10 @@ def s_is_sum(v: Tensor, s: Tensor):
 
 def s_is_mean(v: Tensor, s: Tensor):
     return merge(v, s)[0], s.double().mean(0)
+
+
+def log_forgotten(v: Tensor, s: Tensor):
+    return merge(v, s)[0], largest(s, 0) + weights(s).sum(0)
 
 
 def max_not_added(v: Tensor, s: Tensor):
