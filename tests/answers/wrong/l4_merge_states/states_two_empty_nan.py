@@ -2,7 +2,7 @@
 
 exercise: merge_states
 level: edge
-diagnosis: two_empty_states
+diagnosis: not_finite
 """
 
 import torch
