@@ -15,9 +15,11 @@ from typing import Any
 from drills.errors import WrongUse
 from drills.files import write_atomically
 from drills.report import verdict
-from drills.report.model import Grade
+from drills.report.model import ExerciseResult, Failure, Grade, LessonResult, LevelResult, TestResult
 
 SCHEMA = 1
+COUNTS = ("schema", "exit_code", "passed", "total")
+"""What `as_tree` adds to the grade's own fields; all of it follows from them."""
 
 
 def as_tree(grade: Grade) -> dict[str, Any]:
@@ -25,6 +27,17 @@ def as_tree(grade: Grade) -> dict[str, Any]:
     head = {"schema": SCHEMA, "exit_code": verdict.exit_code(grade)}
     head |= {"passed": verdict.passed(grade), "total": verdict.total(grade)}
     return _finite(head | asdict(grade))
+
+
+def from_tree(tree: dict[str, Any]) -> Grade:
+    """The grade that `as_tree` wrote; ValueError if the tree is none, or of another schema."""
+    if not isinstance(tree, dict) or tree.get("schema") != SCHEMA:
+        raise ValueError(f"no grade of schema {SCHEMA}")
+    try:
+        fields = {name: value for name, value in tree.items() if name not in COUNTS}
+        return Grade(**{**fields, "lessons": [_lesson(one) for one in fields["lessons"]]})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"a grade with a part missing: {error}") from None
 
 
 def write(grade: Grade, path: Path) -> None:
@@ -37,6 +50,21 @@ def write(grade: Grade, path: Path) -> None:
             write_atomically(path, text)
     except OSError as error:
         raise WrongUse(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _lesson(tree: dict[str, Any]) -> LessonResult:
+    exercises = [_exercise(one) for one in tree["exercises"]]
+    return LessonResult(**{**tree, "exercises": exercises, "problem": _failure(tree["problem"])})
+
+
+def _exercise(tree: dict[str, Any]) -> ExerciseResult:
+    levels = {name: LevelResult(**one) for name, one in tree["levels"].items()}
+    tests = [TestResult(**{**one, "failure": _failure(one["failure"])}) for one in tree["tests"]]
+    return ExerciseResult(**{**tree, "levels": levels, "tests": tests})
+
+
+def _failure(tree: dict[str, Any] | None) -> Failure | None:
+    return None if tree is None else Failure(**tree)
 
 
 def _finite(value: Any) -> Any:
