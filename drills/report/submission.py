@@ -21,6 +21,8 @@ class Submission:
 
     files: lesson file name ("l4_merge_states.py") → sha256 of what was graded. refused: what was not taken and why, a
     line each. problem: why it could not be graded at all, else "". grade: as graded; None with a problem.
+    made_with: what a second run must have in common with this one: "isolation", "seed_sha256", "fingerprint" (of the
+    tests, the grader, the versions and the settings), the same for all submissions of a batch.
     """
 
     id: str
@@ -29,6 +31,7 @@ class Submission:
     refused: tuple[str, ...] = ()
     problem: str = ""
     grade: Grade | None = None
+    made_with: dict[str, str] = field(default_factory=dict)
 
 
 def to_tree(submission: Submission) -> dict[str, Any]:
@@ -41,6 +44,7 @@ def to_tree(submission: Submission) -> dict[str, Any]:
         "refused": list(submission.refused),
         "problem": submission.problem,
         "grade": None if submission.grade is None else json_file.as_tree(submission.grade),
+        "made_with": dict(submission.made_with),
     }
 
 
@@ -56,6 +60,7 @@ def from_tree(tree: dict[str, Any]) -> Submission:
             refused=tuple(map(str, tree["refused"])),
             problem=str(tree["problem"]),
             grade=None if tree["grade"] is None else json_file.from_tree(tree["grade"]),
+            made_with={str(name): str(value) for name, value in tree["made_with"].items()},
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"a result with a part missing: {error}") from None

@@ -4,6 +4,7 @@ import json
 
 import pytest
 import sample_grades
+
 from drills.report import json_file, submission
 from drills.report.model import Failure, Grade, LessonResult
 from drills.report.submission import Submission
@@ -23,7 +24,8 @@ def a_grade():
 
 @pytest.mark.parametrize("grade", [None, a_grade()], ids=["none", "a grade"])
 def test_a_submission_survives_the_way_through_json(grade):
-    one = Submission("anna-1f", "Anna", {"l9_x.py": "ab"}, ("FIFO: not a regular file",), "", grade)
+    refused, made_with = ("FIFO: not a regular file",), {"isolation": "bwrap"}
+    one = Submission("anna-1f", "Anna", {"l9_x.py": "ab"}, refused, "", grade, made_with)
     assert submission.from_tree(json.loads(json.dumps(submission.to_tree(one)))) == one
 
 
