@@ -1,0 +1,138 @@
+"""JUnit XML, in the form that Jenkins, GitLab and GitHub's reporters agree on.
+
+One grade: a `testsuite` a lesson, a `testcase` a test. A class: a `testsuite` a submission, a `testcase` an exercise,
+because a case a test would be hundreds of megabytes for a large class. A test that failed is a `failure`; what could
+not be graded is an `error`; what was not run or not started is `skipped`. Written piece by piece: a class is never
+held in memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from drills.report import standing, verdict, words
+from drills.report.model import ExerciseResult, Failure, Grade, LessonResult, TestResult
+from drills.report.submission import Submission
+
+HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PARTS = ("called", "got", "expected", "likely", "read")
+
+
+def of_grade(grade: Grade) -> str:
+    """The XML of one grade."""
+    suites = [_lesson(grade, lesson) for lesson in grade.lessons]
+    if grade.grader_error:
+        suites.append(_suite("grader", [_error("grader", "the grading", grade.grader_error, "grader_failed")]))
+    return "".join(_document(suites))
+
+
+def of_class(submissions: Iterable[Submission]) -> Iterator[str]:
+    """The XML of a class in pieces, a submission at a time."""
+    return _document(_submission(one) for one in submissions)
+
+
+def _document(suites: Iterable[Element]) -> Iterator[str]:
+    """The counts are the suites' own: a reader adds them up, and nothing has to be counted before it is written."""
+    yield HEAD + '<testsuites name="drills">\n'
+    for suite in suites:
+        yield tostring(suite, encoding="unicode") + "\n"
+    yield "</testsuites>\n"
+
+
+def _lesson(grade: Grade, lesson: LessonResult) -> Element:
+    cases = []
+    if lesson.problem:
+        cases.append(_error(lesson.stem, "the file can be graded", lesson.problem.got, lesson.problem.kind))
+    for exercise in lesson.exercises:
+        name = f"{_short(lesson)}.{exercise.name}"
+        cases += [_test(name, test) for test in exercise.tests] or [_exercise(name, "the exercise", exercise, lesson)]
+    about = {"file": lesson.file, "sha256": lesson.sha256, "isolation": grade.isolation, "device": grade.device}
+    return _suite(lesson.stem, cases, about | grade.versions)
+
+
+def _submission(submission: Submission) -> Element:
+    cases = []
+    grade = submission.grade
+    if submission.problem or grade is None or grade.grader_error:
+        reason = "; ".join(standing.problems(submission))
+        cases.append(_error(submission.id, "the submission can be graded", reason, "problem"))
+    else:
+        for lesson, exercise in verdict.exercises(grade):
+            cases.append(_exercise(submission.id, f"{_short(lesson)}.{exercise.name}", exercise, lesson))
+    about = {"name": submission.name} | {f"sha256 {name}": value for name, value in submission.files.items()}
+    if grade is not None:
+        about |= {"isolation": grade.isolation, "device": grade.device} | grade.versions
+    return _suite(submission.id, cases, about)
+
+
+def _suite(name: str, cases: list[Element], properties: dict[str, str] | None = None) -> Element:
+    seconds = sum(float(case.get("time")) for case in cases)
+    counts = {"tests": len(cases)}
+    for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        counts[attribute] = sum(case.find(tag) is not None for case in cases)
+    suite = Element("testsuite", {"name": _line(name)} | {key: str(value) for key, value in counts.items()})
+    suite.set("time", f"{seconds:.3f}")
+    if properties:
+        listed = SubElement(suite, "properties")
+        for key, value in properties.items():
+            SubElement(listed, "property", name=_line(key), value=_line(value))
+    suite.extend(cases)
+    return suite
+
+
+def _test(classname: str, test: TestResult) -> Element:
+    case = _case(classname, f"{test.title} [{test.level}]", test.seconds)
+    if test.outcome == "failed":
+        _fail(case, test.failure or Failure("failed", test.level))
+    elif test.outcome != "passed":
+        SubElement(case, "skipped", message=_line(test.failure.got if test.failure else "not run"))
+    if test.printed:
+        SubElement(case, "system-out").text = _text(test.printed)
+    return case
+
+
+def _exercise(classname: str, name: str, exercise: ExerciseResult, lesson: LessonResult) -> Element:
+    """A whole exercise as one case."""
+    if lesson.problem:
+        return _error(classname, name, lesson.problem.got, lesson.problem.kind)
+    case = _case(classname, name, sum(test.seconds for test in exercise.tests))
+    if exercise.state == "not started":
+        SubElement(case, "skipped", message="not started")
+    elif exercise.state == "missing":
+        _fail(case, Failure("missing_function", "value", got=f"no function {exercise.name} in {lesson.stem}.py"))
+    elif exercise.state != "passed":
+        test = verdict.first_failed_test(exercise)
+        _fail(case, test.failure if test and test.failure else Failure("not_run", "value", got="tests were not run"))
+    return case
+
+
+def _case(classname: str, name: str, seconds: float) -> Element:
+    return Element("testcase", classname=_line(classname), name=_line(name), time=f"{seconds:.3f}")
+
+
+def _error(classname: str, name: str, says: str, kind: str) -> Element:
+    case = _case(classname, name, 0.0)
+    SubElement(case, "error", message=_line(says), type=_line(kind)).text = _text(says)
+    return case
+
+
+def _fail(case: Element, failure: Failure) -> None:
+    message = f"{failure.level}: {failure.got or failure.kind}"
+    lines = [f"{part:<9} {getattr(failure, part)}" for part in _PARTS if getattr(failure, part)]
+    lines += [f"line {failure.line:<4} {failure.source.strip()}"] if failure.line else []
+    SubElement(case, "failure", message=_line(message), type=_line(failure.kind)).text = _text("\n".join(lines))
+
+
+def _line(value: object) -> str:
+    return _ILLEGAL.sub("", words.clean(value, 1000))
+
+
+def _text(value: str) -> str:
+    return _ILLEGAL.sub("", words.clean_lines(value, 4000))
+
+
+def _short(lesson: LessonResult) -> str:
+    return lesson.stem.split("_", 1)[0]
