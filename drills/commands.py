@@ -60,6 +60,7 @@ TABLE = (
     Command("bench", "drills.bench.command", "speed on a GPU: mine, solution, copy bandwidth, peers"),
     Command("batch", "drills.batch.command", "instructors: grade a folder of submissions"),
     Command("doctor", "drills.study.doctor", "is this machine fit"),
+    Command("book", "drills.book.command", "the pages as a web site"),
     Command("check", "drills.author.check", "authors: everything that must hold of the lessons"),
 )
 
