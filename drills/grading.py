@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     how.add_argument("--level", choices=LEVELS, help="this level's tests only")
     how.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: a GPU if there is one")
-    how.add_argument("--timeout", type=_seconds, default=10.0, metavar="S", help="seconds for one call (default: 10)")
+    how.add_argument("--timeout", type=seconds, default=10.0, metavar="S", help="seconds for one call (default: 10)")
     how.add_argument("--seed", type=int, metavar="N", help="repeat a run's inputs")
     how.add_argument("--debug", action="store_true", help="in this process: print and breakpoint() work")
     out = parser.add_argument_group("results")
@@ -56,18 +56,13 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def finish(grade: Grade, target: Path, options: argparse.Namespace, console: Console) -> int:
     """Prints and keeps a grade, and returns the exit code it comes to."""
     from drills.report import json_file, scorecard, verdict
-    from drills.study import progress
+    from drills.study import passed
 
     scorecard.print_scorecard(grade, console, frozenset(name for name in SUGGESTED if commands.exists(name)))
     if options.json:
         json_file.write(grade, options.json)
     if target == ROOT / "mine" and not grade.level:
-        names = {
-            f"{lesson.stem.split('_', 1)[0]}.{exercise.name}": lesson.sha256
-            for lesson, exercise in verdict.exercises(grade)
-            if exercise.state == "passed"
-        }
-        trouble = progress.record_passed(names)
+        trouble = passed.keep(grade)
         if trouble:
             console.print(f" {trouble}", soft_wrap=True)
     code = verdict.exit_code(grade)
@@ -112,7 +107,8 @@ def check_platform() -> None:
         raise GraderFailed(f"{', '.join(missing)} not installed: python -m pip install -r requirements.txt")
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """For an option: a number of seconds above 0."""
     value = float(text)
     if not (math.isfinite(value) and value > 0):
         raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0")

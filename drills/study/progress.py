@@ -22,7 +22,7 @@ SCHEMA = 1
 
 @dataclass
 class Progress:
-    """passed: exercise → when, and the sha256 of the file that passed. hints: exercise → stages seen.
+    """passed: exercise → when it first did, and the sha256 of its code that last did. hints: exercise → stages seen.
     quiz: lesson → {"right": questions answered right, "of": questions}.
     """
 
@@ -68,14 +68,15 @@ def save(progress: Progress, folder: Path = FOLDER) -> str:
 
 
 def record_passed(names: dict[str, str], folder: Path = FOLDER) -> str:
-    """Notes exercises that passed: "l4.merge_state" → sha256 of the file. The first time stays.
+    """Notes exercises that passed: "l4.merge_state" → sha256 of its code. The time of the first pass stays.
 
     Never raises OSError. Like every `record_…` it returns "", or one sentence for the learner about the file.
     """
     progress = load(folder)
     now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-    new = {name: {"when": now, "sha256": sha256} for name, sha256 in names.items() if name not in progress.passed}
-    if not new:
+    before = {name: progress.passed.get(name, {}) for name in names}
+    new = {name: {"when": before[name].get("when", now), "sha256": sha256} for name, sha256 in names.items()}
+    if new == before:
         return ""
     progress.passed |= new
     return _try_to_save(progress, folder)
