@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from drills import catalog, commands
+from drills import catalog, commands, result_files
 from drills.catalog import ROOT
 from drills.errors import PASSED, GraderFailed, NothingGraded, WrongUse
 from drills.report.model import LEVELS, Grade
@@ -36,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--seed", type=int, metavar="N", help="repeat a run's inputs")
     how.add_argument("--debug", action="store_true", help="in this process: print and breakpoint() work")
     out = parser.add_argument_group("results")
-    out.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON too")
+    result_files.add_arguments(out)
     out.add_argument("--exit-zero", action="store_true", help="exit code 0 even if something failed")
 
 
@@ -46,8 +46,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if not selections:
         raise NothingGraded("there are no lessons here")
     target = find_target(options)
-    if options.json:
-        check_writable(options.json)
+    result_files.check(options)
     check_platform()
     grade = _grade(selections, target, options, console)
     return finish(grade, target, options, console)
@@ -55,12 +54,14 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 def finish(grade: Grade, target: Path, options: argparse.Namespace, console: Console) -> int:
     """Prints and keeps a grade, and returns the exit code it comes to."""
-    from drills.report import json_file, scorecard, verdict
+    from drills.report import scorecard, verdict
     from drills.study import passed
 
     scorecard.print_scorecard(grade, console, frozenset(name for name in SUGGESTED if commands.exists(name)))
-    if options.json:
-        json_file.write(grade, options.json)
+    points = result_files.points_line(grade, options)
+    if points:
+        console.print(f" {points}", soft_wrap=True)
+    result_files.write(grade, options)
     if target == ROOT / "mine" and not grade.level:
         trouble = passed.keep(grade)
         if trouble:
@@ -85,14 +86,6 @@ def find_target(options: argparse.Namespace) -> Path:
     if is_there:
         raise WrongUse(f"--target {options.target} is a file: name the folder that holds it")
     raise WrongUse(f"--target {options.target}: there is no such folder")
-
-
-def check_writable(path: Path) -> None:
-    """WrongUse, before anything is graded, if a result file cannot be written where it is asked for."""
-    if path.is_dir():
-        raise WrongUse(f"{path} is a folder: name a file")
-    if not path.absolute().parent.is_dir():
-        raise WrongUse(f"{path}: the folder {path.absolute().parent} is not there")
 
 
 def check_platform() -> None:

@@ -1,5 +1,7 @@
 """A grade as JSON, for scripts: the same verdicts as the screen, under a schema number.
 
+`schema/grade.schema.json` says what every field means.
+
 Schema 1: {"schema": 1, "exit_code", "passed", "total", and the fields of `drills.report.model.Grade`}. A number that
 JSON cannot hold becomes null.
 """
@@ -12,9 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from drills.errors import WrongUse
-from drills.files import write_atomically
-from drills.report import verdict
+from drills.report import text_file, verdict
 from drills.report.model import ExerciseResult, Failure, Grade, LessonResult, LevelResult, TestResult
 
 SCHEMA = 1
@@ -42,14 +42,7 @@ def from_tree(tree: dict[str, Any]) -> Grade:
 
 def write(grade: Grade, path: Path) -> None:
     """Writes the grade to `path`; WrongUse if it cannot be written."""
-    text = json.dumps(as_tree(grade), indent=2, allow_nan=False) + "\n"
-    try:
-        if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")  # a pipe or a terminal
-        else:
-            write_atomically(path, text)
-    except OSError as error:
-        raise WrongUse(f"{path} cannot be written: {error.strerror or error}") from None
+    text_file.put(path, json.dumps(as_tree(grade), indent=2, allow_nan=False) + "\n")
 
 
 def _lesson(tree: dict[str, Any]) -> LessonResult:

@@ -43,9 +43,10 @@ PHRASES = {
     "unreadable_file": "the file cannot be read",
     "syntax_error": "a syntax error",
     "not_run": "tests were not run",
+    "other": "a failure on inputs that are kept back",
 }
 
-UNEXPLAINED = frozenset({"wrong_value", "not_finite", "disagree", "assertion", "not_run"})
+UNEXPLAINED = frozenset({"wrong_value", "not_finite", "disagree", "assertion", "not_run", "other"})
 """Kinds that say that something is wrong but not what was misunderstood."""
 
 

@@ -34,7 +34,7 @@ from drills.report.submission import Submission
 Submissions = Callable[[], Iterator[Submission]]
 """Gives the submissions anew, in the same order, whenever it is called."""
 
-_FILE_NAME = re.compile(r"[^\w.+-]")
+_FILE_NAME = re.compile(r"[^\w.+~-]")
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class Statistics:
         for lesson in grade.lessons:
             self._lesson(lesson, points)
         if stands not in (standing.NOT_GRADED, standing.NOT_STARTED):
-            self.seconds.append(grade.seconds or 0.0)
+            self.seconds.extend([grade.seconds] if grade.seconds else [])
         self.scores.append(total(points, grade)[0])
 
     def _lesson(self, lesson: LessonResult, points: Points) -> None:
@@ -94,7 +94,7 @@ class Statistics:
         return sorted(self.exercises, key=lambda one: order[one[0]])
 
     def median_seconds(self) -> float | None:
-        """Over the submissions of which something was run; None if there is none."""
+        """Over the submissions of which something was run and timed; None if there is none."""
         return median(self.seconds) if self.seconds else None
 
     def top(self, most: int | None = None) -> list[tuple[Cause, int]]:

@@ -47,7 +47,7 @@ def _line(submission: Submission, columns: Sequence[Column], points: Points, pos
     found = {(lesson.stem, one.name): (lesson, one) for lesson, one in verdict.exercises(grade)} if grade else {}
     for column in columns:
         line += _exercise(found.get(column), column, points)
-    seconds = f"{submission.grade.seconds:.1f}" if submission.grade else ""
+    seconds = f"{submission.grade.seconds:.1f}" if submission.grade and submission.grade.seconds else ""
     isolation = cell(submission.grade.isolation) if submission.grade else ""
     return [*line, seconds, isolation, cell("; ".join(problems(submission)))]
 

@@ -1,7 +1,7 @@
 """One submission's report in Markdown: for the student to read, and for the instructor to send on.
 
-Says what was graded, what it earned, how far each exercise came, what failed first in each, and what to do next. Must
-never show a seed: in a class the inputs are hidden. Text by strangers passes through `markdown` without exception.
+Says what was graded, what it earned, how far each exercise came, what failed first in each, and what to do next. Text
+by strangers passes through `markdown` without exception. Shows no seed but the grade's: that of the public messages.
 """
 
 from __future__ import annotations
@@ -143,7 +143,8 @@ def _steps(grade: Grade) -> Iterator[str]:
         failed = [one for one in lesson.exercises if one.state in ("failed", "missing")]
         for exercise in failed[:1]:
             todo = "Write" if exercise.state == "missing" else "Fix"
-            again = code(f"python grade.py {short}.{exercise.name}")
+            seed = "" if grade.seed is None else f" --seed {grade.seed}"
+            again = code(f"python grade.py {short}.{exercise.name}{seed}")
             yield f"{todo} {code(exercise.name)} first. To grade it on your own machine: {again}"
         waiting = [one.name for one in lesson.exercises if one.state == "not started"]
         if waiting:
@@ -165,6 +166,8 @@ def _graded(submission: Submission) -> list[str]:
         lines += [f"- On {_DEVICES.get(grade.device, text(grade.device))}, {versions}"] if versions else []
         lines += [f"- Isolation {text(grade.isolation or 'none')}, instruments {text(grade.instruments)}"]
         lines += [f"- Level {text(grade.level)} only"] if grade.level else []
+    hidden = submission.made_with.get("seed_sha256")
+    lines += [f"- Verdicts come from inputs that are kept back, of a seed with SHA-256 {code(hidden)}"] if hidden else []
     return lines
 
 
