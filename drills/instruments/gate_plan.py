@@ -67,7 +67,8 @@ class Compilation:
         """The JSON object that `gate_worker` expects."""
         entry = self.entry
         asked = {"id": number, "file": entry.path, "sha256": entry.sha256, "arch": self.arch, "full": self.full}
-        return {**asked, "seconds": self.seconds, "spec": entry.spec.to_json()}
+        # The text goes along: the process may not be able to open the file. Latin-1 keeps every byte.
+        return {**asked, "text": entry.data.decode("latin-1"), "seconds": self.seconds, "spec": entry.spec.to_json()}
 
 
 class Plan:

@@ -22,7 +22,6 @@ KINDS = (
     "compile_error",
     "compile_resources",
     "compile_import",
-    "compile_stale",
     "compile_timeout",
     "compile_died",
     "compile_tf32",

@@ -62,6 +62,7 @@ class Worker:
         self.channel: Channel | None = None
         self.loading: Loaded | None = None
         self.nonce = ""
+        self.text: bytes | None = None
 
     def start(self) -> None:
         """Fork the process and let it begin to load, without waiting for it."""
@@ -69,9 +70,12 @@ class Worker:
         reading, writing = os.pipe()
         self.nonce = secrets.token_hex(8)
         config = {"file": str(self.file), "device": self.device, "nonce": self.nonce}
+        source = self._source()
         try:
-            self.child = self.nursery.fork("worker", config, self.caps, [there, writing])
+            self.child = self.nursery.fork("worker", config, self.caps, [there, writing, *source])
         finally:
+            for descriptor in source:
+                os.close(descriptor)
             there.close()
             os.close(writing)
         self.channel = Channel(here, reading)
@@ -111,6 +115,20 @@ class Worker:
     def close(self) -> None:
         """End the process, if there is one."""
         self._bury()
+
+    def _source(self) -> list[int]:
+        """A descriptor of the graded file's text, which the process may not be able to open; none if it is not there.
+
+        Read at the first start: what replaces a dead process runs the same text.
+        """
+        if self.text is None:
+            try:
+                self.text = self.file.read_bytes()
+            except OSError:
+                return []  # the process says so, as it says what else is wrong with a file
+        descriptor = os.memfd_create("graded")
+        os.write(descriptor, self.text)
+        return [descriptor]
 
     def _head(self, call: Call) -> dict[str, Any]:
         self.nonce = secrets.token_hex(8)

@@ -7,14 +7,23 @@ level holds which does not, and imports neither torch nor anything else that is 
 from __future__ import annotations
 
 import functools
+import os
+import platform
+import sys
 from dataclasses import dataclass
 from typing import Any
+
+from drills.sandbox import bubblewrap, confinement, seccomp
 
 LEVELS = ("bwrap", "landlock", "process")
 """From the strictest to the weakest."""
 
 STRONG = ("bwrap", "landlock")
 """Levels that hide files and the network: what submissions by strangers need."""
+
+
+RUN_GRADED_CODE = ("worker", "gate")
+"""Kinds of processes (zygote.KINDS) that are shut in."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +46,33 @@ class Isolation:
 
     def command(self, arguments: list[str]) -> list[str] | None:
         """The command that starts a zygote by exec with these arguments, or None where a fork of the parent will do."""
-        return None
+        return bubblewrap.command(arguments) if self.name == "bwrap" else None
+
+    def gives_folder(self, kind: str, config: dict[str, Any]) -> bool:
+        """Whether a process of this kind gets a folder of its own to write to, as config["private"]."""
+        return self.strong and confinement.compiles(kind, config)
+
+    def prepare(self) -> None:
+        """Called in a zygote, which runs no graded code, before it forks anything."""
+        if self.name == "bwrap":
+            confinement.untraceable()
+            probe_one("landlock")
 
     def confine(self, kind: str, config: dict[str, Any]) -> None:
         """Called in a forked process of this kind before it loads graded code; own group and rlimits are set."""
+        if kind not in RUN_GRADED_CODE:
+            return
+        confinement.die_first()
+        if self.strong:
+            if self.name == "landlock" or probe_one("landlock").holds:
+                confinement.hide_files(kind, config)
+            if kind == "worker":
+                self.seal(kind, config)
+
+    def seal(self, kind: str, config: dict[str, Any]) -> None:
+        """The last step: no dangerous system call any more. A gate takes it in the inner one of its two processes."""
+        if self.strong:
+            confinement.refuse_calls(processes=confinement.compiles(kind, config))
 
 
 @dataclass(frozen=True)
@@ -58,7 +90,29 @@ def probe_one(name: str) -> Probed:
     """Whether this level holds here. Tried out, not guessed; once in the life of this process."""
     if name == "process":
         return Probed(name, True)
-    return Probed(name, False, "not built yet", "")
+    reason, advice = landlock_missing() if name == "landlock" else bubblewrap.missing()
+    return Probed(name, not reason, reason, advice)
+
+
+def landlock_missing() -> tuple[str, str]:
+    """Why a process cannot be shut in by Landlock and seccomp, and what to do; two empty strings if it can.
+
+    A process of its own tries it.
+    """
+    if sys.platform != "linux":
+        return "Landlock is a part of Linux", "use a Linux machine, a virtual machine or WSL"
+    if not seccomp.known():
+        return f"the grader does not know the system calls of {platform.machine()}", "use x86-64 or 64-bit ARM"
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.write(writing, confinement.tried().encode()[:1000])
+        os._exit(0)
+    os.close(writing)
+    with open(reading, errors="replace") as said:
+        reason = said.read()
+    os.waitpid(pid, 0)
+    return (reason, "it needs Linux 5.13 or newer, with landlock among the kernel's lsm=") if reason else ("", "")
 
 
 def probe() -> tuple[Probed, ...]:

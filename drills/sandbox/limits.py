@@ -21,18 +21,25 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 class Caps:
     """Limits of one worker and all its descendants.
 
-    memory: resident bytes, all together, beyond what the zygote holds itself. processes: how many, threads aside.
-    file: bytes of one file that they write. open_files: descriptors of one process.
+    memory: resident bytes, all together, beyond what the zygote holds itself. processes, threads: how many, all
+    together. file: bytes of one file that they write. written: bytes of all files in their private folder, where they
+    have one. open_files: descriptors of one process.
     """
 
     memory: int = 2 << 30
     processes: int = 32
+    threads: int = 512
     file: int = 256 << 20
+    written: int = 512 << 20
     open_files: int = 512
 
     def to_json(self) -> dict[str, int]:
         """A JSON-able dict; `Caps(**it)` is the same again."""
         return asdict(self)
+
+
+UNCAPPED = Caps(memory=1 << 60, processes=1 << 30, threads=1 << 30, written=1 << 60)
+"""For a zygote: what it forks is capped by itself."""
 
 
 def die_with_parent(parent: int) -> None:
@@ -78,6 +85,14 @@ def family(pid: int) -> list[int]:
     for one in found:
         found += [child for child in children(one) if child not in found]
     return found
+
+
+def threads(pid: int) -> int:
+    """How many threads a process has; 0 if it is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[17])
+    except (OSError, IndexError):
+        return 0
 
 
 def resident(pid: int) -> int:

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from drills.sandbox import birth
 from drills.sandbox.isolation import PROCESS, Isolation
-from drills.sandbox.limits import Caps
+from drills.sandbox.limits import UNCAPPED, Caps
 from drills.sandbox.outcome import Ended
 
 PACKET = 64 << 10
 BURIAL_SECONDS = 10.0
-UNCAPPED = Caps(memory=1 << 60, processes=1 << 30)
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -60,7 +60,7 @@ class Nursery:
                 self.child = self.root.fork("zygote", self._config(), UNCAPPED, [there])
             elif command := self.isolation.command(arguments) or (arguments if again else None):
                 there.set_inheritable(True)
-                self.pid = os.posix_spawnp(command[0], command, {**os.environ, "PYTHONPATH": str(ROOT)})
+                self.pid = os.posix_spawnp(command[0], command, {**birth.kept(os.environ), "PYTHONPATH": str(ROOT)})
             else:
                 self.pid = self._fork(there)
         return here

@@ -44,7 +44,7 @@ class Raised:
 class Death:
     """The end of a worker that gave no answer, or none that counts.
 
-    kind: timeout, crash, exit, flood, memory, processes, malformed, oversized, broken.
+    kind: timeout, crash, exit, flood, memory, processes, disk, malformed, oversized, broken.
     words: one sentence for the learner. signal: the signal's name for a crash, else "".
     """
 
@@ -113,16 +113,20 @@ def died(ended: Ended | None) -> Death:
     """In words, from the wait status; None for a process that closed its connection and went on."""
     if ended is None:
         return Death("malformed", "the process closed its connection to the grader")
-    if ended.reason == "memory":
-        return Death("memory", "the process used more memory than it may and was stopped")
-    if ended.reason == "processes":
-        return Death("processes", "the process started more processes than it may and was stopped")
+    if ended.reason in TOO_MUCH:
+        return Death(ended.reason, TOO_MUCH[ended.reason])
     if os.WIFEXITED(ended.status):
         code = os.WEXITSTATUS(ended.status)
         return Death("exit", f"your code ended the process (exit code {code}) before it answered: remove the exit")
     name = _signal_name(os.WTERMSIG(ended.status))
     return Death("crash", CRASHES.get(name, f"the process was ended by a signal ({name})"), name)
 
+
+TOO_MUCH = {
+    "memory": "the process used more memory than it may and was stopped",
+    "processes": "the process started more processes than it may and was stopped",
+    "disk": "the process wrote more to disk than it may and was stopped",
+}
 
 CRASHES = {
     "SIGSEGV": "your kernel read outside a tensor and the process died (SIGSEGV)",

@@ -26,7 +26,7 @@ def serve(sock: Any, config: dict[str, Any]) -> None:
     sys.stdin = open(os.devnull)  # noqa: SIM115  for as long as the process lives
     line = Line(sock)
     try:
-        graded = Graded(Path(config["file"]), config["device"])
+        graded = Graded(Path(config["file"]), config["device"], *map(text_of, config["descriptors"]))
     except Exception as error:
         line.say({"nonce": config["nonce"], "broken": f"Triton does not work here: {type(error).__name__}: {error}"})
         return
@@ -42,6 +42,13 @@ def serve(sock: Any, config: dict[str, Any]) -> None:
             line.say(head, tree)
         except wire.Oversized as error:
             line.say({"nonce": head["nonce"], "oversized": str(error)})
+
+
+def text_of(descriptor: int) -> bytes:
+    """All that is in a file that the parent has opened."""
+    with open(descriptor, "rb") as file:
+        file.seek(0)
+        return file.read()
 
 
 class Line:
@@ -80,10 +87,14 @@ class Line:
 
 
 class Graded:
-    """The graded file and the instruments around it. device: "cpu" (Triton's interpreter) or "cuda"."""
+    """The graded file and the instruments around it.
 
-    def __init__(self, file: Path, device: str) -> None:
+    device: "cpu" (Triton's interpreter) or "cuda". text: the file's bytes, read from `file` if None.
+    """
+
+    def __init__(self, file: Path, device: str, text: bytes | None = None) -> None:
         self.file = file
+        self.text = text
         self.device = device
         self.module: Any = None
         if device == "cpu":
@@ -103,7 +114,7 @@ class Graded:
     def load(self) -> dict[str, Any]:
         """Load the file: {"functions": [...]} or {"raised": {...}}."""
         try:
-            self.module = learner.load(self.file)
+            self.module = learner.load(self.file, self.text)
             return {"functions": learner.functions(self.module)}
         except BaseException as error:
             return {"raised": learner.describe(error, self.file)}

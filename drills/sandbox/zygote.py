@@ -10,6 +10,7 @@ descriptors attached, {"do": "kill", "id"}. Out: {"id", "status", "reason"} when
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import json
@@ -18,11 +19,10 @@ import select
 import signal
 import socket
 import sys
-import time
-from dataclasses import dataclass
 from typing import Any
 
-from drills.sandbox import birth, limits
+from drills.sandbox import birth, brood, limits, private
+from drills.sandbox.brood import Child
 from drills.sandbox.isolation import Isolation
 
 KINDS = {
@@ -39,17 +39,7 @@ FEW_COLLECTIONS = (100_000, 50, 50)
 """The interpreter makes many short-lived objects: looking for cycles among them each 700 costs a tenth of the time."""
 
 PACKET = 64 << 10
-WATCH_SECONDS = 0.05
-SWEEP_SECONDS = 5.0
-
-
-@dataclass
-class Child:
-    """A forked process. id: the parent's name for it. reason: why the zygote killed it, "" if it did not."""
-
-    id: int
-    caps: limits.Caps
-    reason: str = ""
+WATCH_SECONDS = 0.03
 
 
 class Zygote:
@@ -70,10 +60,13 @@ class Zygote:
             while self.turn():
                 pass
         finally:
+            left = list(self.running.values())
             for pid in self.running:
-                _kill(pid)
+                brood.kill(pid)
             self.running.clear()
-            self.sweep()
+            brood.sweep(self.running)
+            for child in left:
+                child.clear()
 
     def turn(self) -> bool:
         """One round; False when the parent is gone."""
@@ -96,25 +89,31 @@ class Zygote:
         else:
             for pid, child in self.running.items():
                 if child.id == request["id"]:
-                    _kill(pid)
+                    brood.kill(pid)
         return True
 
     def fork(self, request: dict[str, Any], descriptors: list[int]) -> None:
-        parent, caps = os.getpid(), limits.Caps(**request["caps"])
+        parent, kind = os.getpid(), request["kind"]
+        child = Child(request["id"], limits.Caps(**request["caps"]))
         try:
+            config = {**request["config"], "descriptors": descriptors[2:]}
+            if self.isolation.gives_folder(kind, config):
+                child.folder = config["private"] = private.make()
             pid = os.fork()
-        except OSError:
-            self.report(Child(request["id"], caps, "no process to be had"), status=70 << 8)
+        except OSError as error:
+            child.reason = f"no process to be had: {error.strerror}"
+            self.report(child, status=70 << 8)
             pid = -1
         if pid == 0:
-            birth.live(parent, caps, descriptors, lambda sock: self.become(sock, request["kind"], request["config"]))
+            birth.live(parent, child.caps, descriptors, lambda sock: self.become(sock, kind, config))
         for descriptor in descriptors:
             os.close(descriptor)
         if pid > 0:
-            self.running[pid] = Child(request["id"], caps)
+            self.running[pid] = child
 
     def report(self, child: Child, status: int) -> None:
-        """Tell the parent how a child ended."""
+        """Tell the parent how a child ended; nothing is left of it by then."""
+        child.clear()
         with contextlib.suppress(OSError):
             self.control.send(json.dumps({"id": child.id, "status": status, "reason": child.reason}).encode())
 
@@ -123,8 +122,9 @@ class Zygote:
         self.control.close()
         os.close(self.wake)
         os.close(self.woken)
+        module = importlib.import_module(KINDS[kind])
         self.isolation.confine(kind, config)
-        importlib.import_module(KINDS[kind]).serve(sock, config)
+        module.serve(sock, {**config, "seal": functools.partial(self.isolation.seal, kind, config)})
 
     def reap(self) -> None:
         """Take in every child that has ended; report those that were asked for once their families are gone too."""
@@ -141,42 +141,16 @@ class Zygote:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
         if ended:
-            self.sweep()
+            brood.sweep(self.running)
         for child, status in ended:
             self.report(child, status)
 
-    def sweep(self) -> None:
-        """Kill every child that nobody asked for, and its family: what an ended worker left behind."""
-        deadline = time.monotonic() + SWEEP_SECONDS
-        while time.monotonic() < deadline:
-            strays = [pid for pid in limits.children(os.getpid()) if pid not in self.running]
-            if not strays:
-                return
-            for stray in strays:
-                for pid in limits.family(stray):
-                    _kill(pid)
-            for stray in strays:
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(stray, os.WNOHANG)
-            time.sleep(0.001)
-
     def watch(self) -> None:
-        """Kill a worker whose family holds too much memory or too many processes."""
+        """Kill a worker whose family holds too much."""
         for pid, child in self.running.items():
-            family = limits.family(pid)
-            if len(family) > child.caps.processes:
-                child.reason = "processes"
-            elif sum(max(0, limits.resident(one) - self.own) for one in family) > child.caps.memory:
-                child.reason = "memory"
+            child.reason = child.reason or brood.overdrawn(pid, child, self.own)
             if child.reason:
-                for one in family:
-                    _kill(one)
-
-
-def _kill(pid: int) -> None:
-    for kill in (os.killpg, os.kill):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            kill(pid, signal.SIGKILL)
+                brood.kill_family(pid)
 
 
 def start(control: socket.socket, isolation: Isolation) -> None:
@@ -209,6 +183,7 @@ def serve(sock: socket.socket, config: dict[str, Any]) -> None:
 
 def _serve(control: socket.socket, isolation: Isolation) -> None:
     limits.adopt_orphans()
+    isolation.prepare()
     gc.freeze()
     gc.set_threshold(*FEW_COLLECTIONS)
     Zygote(control, isolation).run()

@@ -99,18 +99,18 @@ def test_what_is_not_done_in_time_is_no_pass(folder):
     assert {(report.ok, report.kind) for report in reports} == {(False, "compile_unfinished")}
 
 
-def test_a_file_that_changed_meanwhile_is_not_compiled(folder):
+def test_what_was_launched_is_compiled_whatever_becomes_of_the_file_meanwhile(folder):
     file = graded(folder)
     start = Starter()
 
     def slow_start() -> socket.socket:
-        file.write_text(file.read_text() + "# edited\n")
+        file.write_text("raise SystemExit\n")
         return start()
 
     gate = CompileGate(slow_start)
     report = one(gate, file, launch("fill", file, PLAIN))[0]
     gate.close()
-    assert (report.ok, report.kind) == (False, "compile_stale")
+    assert report.ok, report.error
 
 
 def liar(answers: list[bytes]):

@@ -1,0 +1,69 @@
+"""Which files a confined process may see: Python, its packages, the system's libraries, two folders of the grader.
+
+Lists paths, opens nothing. Must never list the repository itself, its solutions, its tests, or a home folder.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+PACKAGES = ("torch", "triton", "numpy", "safetensors")
+SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/nix/store", "/gnu/store")
+SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")
+MACHINERY = ("__init__.py", "errors.py", "sandbox", "instruments")
+"""What of drills/ the running process needs; the rest knows what the right answers are."""
+
+GPU_FILES = ("/proc", "/sys", "/etc/nvidia", "/opt", "/run/nvidia-persistenced")
+GPU_DEVICES = ("nvidia", "dri")
+PLAIN_DEVICES = ("null", "zero", "random", "urandom", "full")
+
+DRILLS = Path(__file__).resolve().parents[1]
+ROOT = DRILLS.parent
+
+
+def code() -> list[str]:
+    """Folders that hold Python, its packages and the system's libraries; none of them holds the repository."""
+    found = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
+    found.add(os.path.dirname(os.path.realpath(sys.executable)))
+    for name in PACKAGES:
+        spec = importlib.util.find_spec(name)
+        for folder in spec.submodule_search_locations or () if spec else ():
+            found.add(os.path.dirname(folder))
+    found |= {folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if os.path.isdir(folder)}
+    real = {os.path.realpath(one) for one in (*found, *SYSTEM) if os.path.exists(one)}
+    return [part for one in outermost(real) for part in without(one, str(ROOT))]
+
+
+def machinery() -> list[str]:
+    """The grader's own files that the running process needs."""
+    return [str(DRILLS / name) for name in MACHINERY]
+
+
+def gpu_devices() -> list[str]:
+    """Device files of GPUs."""
+    return sorted(f"/dev/{name}" for name in os.listdir("/dev") if name.startswith(GPU_DEVICES))
+
+
+def outermost(paths: set[str]) -> list[str]:
+    """The paths that lie in none of the others."""
+    kept: list[str] = []
+    for path in sorted(paths):
+        if path != "/" and not any(path == one or path.startswith(f"{one}/") for one in kept):
+            kept.append(path)
+    return kept
+
+
+def without(folder: str, hidden: str) -> list[str]:
+    """`folder`, or, if `hidden` lies in it, what it holds beside that."""
+    if hidden == folder:
+        return []
+    if not hidden.startswith(f"{folder}/"):
+        return [folder]
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    return [part for name in names for part in without(os.path.join(folder, name), hidden)]
