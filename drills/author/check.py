@@ -40,6 +40,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--answers", nargs="*", metavar="LESSON", help="grade these lessons' known answers (default: all)"
     )
+    parser.add_argument(
+        "--sample", type=_count, default=1, metavar="N", help="one in N of the wrong known answers, and all right ones"
+    )
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
@@ -48,7 +51,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     for check in CHECKS:
         if options.quick and check.slow:
             continue
-        found = check.problems(options.answers) if check.problems is known_answers else check.problems()
+        chosen = (options.answers, options.sample) if check.problems is known_answers else ()
+        found = check.problems(*chosen)
         wrong += len(found)
         console.print(f" {'ok     ' if not found else 'PROBLEM'} {check.name}", highlight=False)
         for line in found:
@@ -128,10 +132,22 @@ def answers_listed() -> list[str]:
     return found if matrix.is_current() else [*found, f"{matrix.TABLE.name}: python -m drills.author.matrix --table"]
 
 
-def known_answers(lessons: list[str] | None) -> list[str]:
-    """The known answers of these lessons (None: of all) come out as they must."""
+def known_answers(lessons: list[str] | None, sample: int = 1) -> list[str]:
+    """The known answers of these lessons (None: of all) come out as they must; of the wrong ones, one in `sample`."""
     stems = ["*"] if lessons is None else [catalog.find(name).lesson.stem for name in lessons]
-    return matrix.problems(list(answers.grade([one for stem in stems for one in answers.find(stem)])))
+    return matrix.problems(list(answers.grade([one for stem in stems for one in sampled(stem, sample)])))
+
+
+def sampled(stem: str, one_in: int) -> list[answers.Answer]:
+    """All right answers of a lesson and one in so many of its wrong ones, always the same."""
+    return answers.find(stem, "right") + answers.find(stem, "wrong")[::one_in]
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of at least 1")
+    return value
 
 
 def _too_few(lesson: Entry) -> Iterator[str]:
