@@ -71,7 +71,7 @@ def _run(arguments: list[str]) -> int:
     module = command.load()
     module.arguments(parser)
     _add_screen_options(parser)
-    options = parser.parse_args(rest)
+    options = parser.parse_intermixed_args(rest)
     misplaced = next((name for name in getattr(options, "names", []) if name in available), None)
     if misplaced:
         raise errors.WrongUse(f'"{misplaced}" comes first: python {PROGRAM} {misplaced} …')
@@ -87,7 +87,8 @@ def _add_screen_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _epilog(available: dict[str, commands.Command]) -> str:
-    lines = [f"  {name:<8}{command.says}" for name, command in available.items()]
+    width = max(map(len, available), default=0) + 2
+    lines = [f"  {name:<{width}}{command.says}" for name, command in available.items()]
     codes = "exit codes: 0 all passed, 1 something failed, 2 wrong use, 3 the grader failed,\n"
     codes += "            4 isolation not to be had, 5 nothing was graded"
     return "\n".join(["commands:", *lines, f"  ({PROGRAM} COMMAND --help says more)", "", codes])

@@ -1,0 +1,57 @@
+"""Freezes the submissions: copies what will be graded to a private place, before any seed is drawn.
+
+From here on nothing under the submissions' own folder is looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from drills.batch import intake, names
+from drills.batch.place import Place
+from drills.errors import GraderFailed, WrongUse
+
+
+@dataclass
+class Frozen:
+    """identities: of all submissions, in the order of their names. refused: what lay beside them and is none."""
+
+    identities: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+def freeze(folder: Path, place: Place, lessons: tuple[str, ...], shard: tuple[int, int] | None = None) -> Frozen:
+    """Copies every submission of this shard to OUT/secret/frozen, one at a time, and drops what is no longer there.
+
+    WrongUse if the place holds results of other submissions only: they would all be lost.
+    """
+    _check_apart(folder, place.root)
+    found, refused = intake.find(folder, lessons, but=place.root)
+    if shard:
+        found = [one for one in found if names.shard(one.name, shard[1]) == shard[0]]
+    frozen = Frozen([names.identity(one.name) for one in found], refused)
+    known = set(frozen.identities)
+    old = set(os.listdir(place.frozen)) | set(place.identities())
+    if old and known and not old & known:
+        raise WrongUse(f"{place.root} holds the results of other submissions: name another folder after -o")
+    try:
+        for one, identity in zip(found, frozen.identities, strict=True):
+            taken = intake.take(folder, one, lessons)
+            digests = {name: hashlib.sha256(data).hexdigest() for name, data in taken.files.items()}
+            place.freeze(identity, names.shown(one.name), taken, digests)
+        for identity in old - known if known else ():
+            place.forget(identity)
+    except OSError as error:
+        raise GraderFailed(f"{place.root} cannot be written: {error.strerror or error}") from None
+    return frozen
+
+
+def _check_apart(folder: Path, out: Path) -> None:
+    inner, outer = folder.resolve(), out.resolve()
+    if inner == outer:
+        raise WrongUse("the results cannot go into the folder of the submissions: name another after -o")
+    if outer in inner.parents:
+        raise WrongUse(f"{folder} lies inside {out}: name a folder for the results that holds nothing else")

@@ -1,0 +1,215 @@
+"""One worker of a batch: a process that grades one submission after another, with one nursery for all of them.
+
+Started as `python -m drills.batch.worker FD`. Talks JSON, one object a line, over the socket FD: first it is told the
+settings and starts its nursery, then it is told the seed, so that no graded code descends from a process that knew it.
+Answers every task with what came out, or ends; beats while it works. Must never import a graded file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+import traceback
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from drills import session
+from drills.batch import public, tally
+from drills.batch.place import Place
+from drills.batch.settings import PUBLIC_SEED, Settings
+from drills.report import json_file
+from drills.report.model import Grade
+from drills.report.submission import Submission
+from drills.request import Progress, Request
+from drills.sandbox import limits
+from drills.sandbox.isolation import Isolation
+from drills.sandbox.nursery import Nursery
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+"""What a full disk says."""
+
+NOT_EXPLAINED = -1.0
+"""Seconds for finding causes in the hidden run: its messages are not shown."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What all tasks have in common. seed: the secret one. made_with: goes into every result."""
+
+    settings: Settings
+    place: Place
+    seed: int
+    made_with: dict[str, str]
+
+
+class Grader:
+    """Grades submissions in one process. desk: the private folder in which the graded file lies while it is graded."""
+
+    def __init__(self, settings: Settings, beat: Any) -> None:
+        session.prepare()
+        self.settings = settings
+        self.beat = beat
+        self.isolation = Isolation.named(settings.isolation)
+        self.nursery = Nursery(self.isolation)
+        if settings.device != "cuda":
+            self.nursery.branch("cpu")
+        self.nursery.branch("compile")
+        self.desk = Path(tempfile.mkdtemp(prefix="drills-batch-"))
+
+    def close(self) -> None:
+        """Ends the nursery and all its processes."""
+        self.nursery.close()
+        shutil.rmtree(self.desk, ignore_errors=True)
+
+    def grade(self, batch: Batch, identity: str) -> Submission:
+        """The result of one frozen submission; what was seen on hidden inputs is kept in OUT/secret."""
+        about = batch.place.taken(identity)
+        if about is None:
+            raise OSError(f"the copy of {identity} is gone")
+        one = Submission(
+            identity,
+            about["name"],
+            about["files"],
+            tuple(about["refused"]),
+            about["problem"],
+            made_with=batch.made_with,
+        )
+        if one.problem:
+            return one
+        folder = self.desk / "graded"
+        try:
+            shutil.copytree(batch.place.frozen / identity, folder, ignore=shutil.ignore_patterns("taken.json"))
+            hidden = self._run(folder, self.settings.selections, batch.seed, explaining=NOT_EXPLAINED)
+            explained = self._explain(folder, hidden)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(self.desk / "gate", ignore_errors=True)
+        hidden.seed = None
+        batch.place.write_hidden(identity, json_file.as_tree(hidden))
+        grade = public.view(hidden, explained, about["name"])
+        problem = grade.grader_error or _altered(about, hidden)
+        return replace(one, problem=problem) if problem else replace(one, grade=grade)
+
+    def _explain(self, folder: Path, hidden: Grade) -> Grade | None:
+        """The same again on public inputs, of what failed; None where nothing did."""
+        selections = []
+        for selection, lesson in zip(self.settings.selections, hidden.lessons, strict=True):
+            names = public.unexplained(lesson)
+            if names:
+                selections.append(replace(selection, exercises=names))
+        return self._run(folder, tuple(selections), PUBLIC_SEED) if selections else None
+
+    def _run(self, folder: Path, selections: tuple, seed: int, **how: Any) -> Grade:
+        request = Request(
+            selections=selections,
+            target=folder,
+            level=self.settings.level,
+            device=self.settings.device,
+            timeout=self.settings.timeout,
+            seed=seed,
+            name="submission/",
+            isolation=self.isolation,
+            progress=self.beat,
+            gate_cache=self.desk / "gate",
+            **how,
+        )
+        return session.grade(request, self.nursery)
+
+
+def _altered(about: dict[str, Any], grade: Grade) -> str:
+    """A file that is no longer what was frozen is not graded: something reached into this worker's folder."""
+    for lesson in grade.lessons:
+        if lesson.sha256 and lesson.sha256 != about["files"].get(f"{lesson.stem}.py"):
+            return "the file was changed while it was graded"
+    return ""
+
+
+class Line:
+    """The worker's end of the socket."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.file = sock.makefile("r", encoding="utf-8")
+        self.beaten = 0.0
+
+    def hear(self) -> dict[str, Any] | None:
+        """The next object; None when the batch has hung up."""
+        text = self.file.readline()
+        return json.loads(text) if text else None
+
+    def say(self, **what: Any) -> None:
+        """Send one object."""
+        self.sock.sendall(json.dumps(what).encode() + b"\n")
+
+    def beat(self, _: Progress | None = None) -> None:
+        """Say that the work goes on; at most once a second."""
+        now = time.monotonic()
+        if now - self.beaten > 1.0:
+            self.beaten = now
+            self.say(beat=True)
+
+
+def work(line: Line) -> None:
+    """Serve until the batch hangs up."""
+    told = line.hear()
+    if told is None:
+        return
+    settings, place = Settings.from_json(told["settings"]), Place(Path(told["out"]))
+    grader = Grader(settings, line.beat)
+    try:
+        line.say(ready=True)
+        told = line.hear()
+        if told is None:
+            return
+        batch = Batch(settings, place, int(told["seed"]), told["made_with"])
+        while (task := line.hear()) is not None:
+            line.say(**answer(grader, batch, task["grade"]))
+    finally:
+        grader.close()
+
+
+def answer(grader: Grader, batch: Batch, identity: str) -> dict[str, Any]:
+    """Grades one submission and keeps the result. "unwritable" in place of a summary if it cannot be kept."""
+    try:
+        one = grader.grade(batch, identity)
+    except OSError as error:
+        if error.errno in FULL:
+            return {"unwritable": error.strerror}
+        one = failed(batch, identity)
+    except Exception:
+        one = failed(batch, identity)
+    try:
+        batch.place.write(one)
+    except OSError as error:
+        return {"unwritable": error.strerror or str(error)}
+    return {"done": tally.summary(one), "memory": limits.resident(os.getpid())}
+
+
+def failed(batch: Batch, identity: str) -> Submission:
+    """The result of a submission on which the grader broke; why goes to the log."""
+    print(f"{identity}:", file=sys.stderr)
+    traceback.print_exc()
+    about = batch.place.taken(identity) or {"name": identity, "files": {}, "refused": []}
+    refused = tuple(about["refused"])
+    return Submission(identity, about["name"], about["files"], refused, public.GRADER, made_with=batch.made_with)
+
+
+def main() -> None:
+    """Runs a worker. The batch's end ends it too; its nursery sees that and buries what there is."""
+    limits.die_with_parent(int(sys.argv[2]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with socket.socket(fileno=int(sys.argv[1])) as sock, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        work(Line(sock))
+
+
+if __name__ == "__main__":
+    main()
