@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from drills import catalog
 from drills.errors import WrongUse
 from drills.report import text_file
 from drills.report.model import Grade
@@ -41,8 +40,7 @@ def check(options: argparse.Namespace) -> None:
     if path:
         from drills.report import points_file
 
-        known = {entry.stem: entry.exercises for entry in catalog.lessons() if not entry.missing}
-        options.points_table = points_file.load(path, known)
+        options.points_table = points_file.load(path)
 
 
 def check_writable(path: Path) -> None:

@@ -28,7 +28,7 @@ from drills.errors import WrongUse
 from drills.report import points_file, standing, words
 from drills.report.formats import canvas, canvas_file, class_report, gradebook, gradescope, junit, student
 from drills.report.points import Points
-from drills.report.statistics import Statistics, collect
+from drills.report.statistics import Column, Statistics, collect
 from drills.report.submission import Submission
 
 Submissions = Callable[[], Iterator[Submission]]
@@ -39,37 +39,37 @@ _FILE_NAME = re.compile(r"[^\w.+~-]")
 
 @dataclass(frozen=True)
 class Options:
-    """points: the table. export: the instructor's Canvas export. assignment: its column's name, "" for its only one."""
+    """points: the table. export: the instructor's Canvas export. assignment: its column's name, "" for its only one.
+
+    columns: the gradebook's exercises where no submission says what was graded.
+    """
 
     points: Points = field(default_factory=Points)
     export: canvas_file.Export | None = None
     assignment: str = ""
+    columns: tuple[Column, ...] = ()
 
 
 def add_arguments(parser: argparse._ActionsContainer) -> None:
     """Adds the arguments from which `options_of` makes Options."""
-    add_points(parser)
+    parser.add_argument("--points", type=Path, metavar="FILE", help="points per exercise and level (TOML)")
     parser.add_argument("--canvas", type=Path, metavar="EXPORT", help="fill this Canvas gradebook export (CSV)")
     parser.add_argument("--assignment", default="", metavar="NAME", help="its column to fill, if there are several")
-
-
-def add_points(parser: argparse._ActionsContainer) -> None:
-    """Adds --points alone, for commands that grade one target."""
-    parser.add_argument("--points", type=Path, metavar="FILE", help="points per exercise and level (TOML)")
 
 
 def options_of(namespace: argparse.Namespace, lessons: Mapping[str, Iterable[str]]) -> Options:
     """What the arguments ask for, checked before anything is graded; WrongUse, in one line, if that cannot be done.
 
-    lessons: stem → its exercises, of every lesson that a table of points may name.
+    lessons: stem → the exercises that are graded.
     """
-    points = points_file.load(namespace.points, lessons) if namespace.points else Points()
+    points = points_file.load(namespace.points) if namespace.points else Points()
     export = canvas_file.read(namespace.canvas) if namespace.canvas else None
     if namespace.assignment and export is None:
         raise WrongUse("--assignment names a column of a Canvas export: give --canvas EXPORT.csv too")
     if export:
         export.column(namespace.assignment)
-    return Options(points, export, namespace.assignment)
+    columns = tuple((stem, name) for stem, names in lessons.items() for name in names)
+    return Options(points, export, namespace.assignment, columns)
 
 
 def write_all(out: Path, submissions: Submissions, options: Options | None = None) -> Statistics:
@@ -84,7 +84,7 @@ def write_all(out: Path, submissions: Submissions, options: Options | None = Non
 
 
 def _write(out: Path, submissions: Submissions, options: Options, found: Statistics) -> None:
-    points = options.points
+    points, columns = options.points, found.columns or options.columns
     for folder in (out, out / "reports", out / "gradescope"):
         folder.mkdir(parents=True, exist_ok=True)
     for one in submissions():
@@ -92,7 +92,7 @@ def _write(out: Path, submissions: Submissions, options: Options, found: Statist
         _replace(out / "reports" / f"{name}.md", student.report(one, points))
         _replace(out / "gradescope" / f"{name}.json", _json(gradescope.of_submission(one, points)))
     with _replacing(out / "gradebook.csv", gradebook.ENCODING) as file:
-        gradebook.write(file, submissions(), found.columns, points)
+        gradebook.write(file, submissions(), columns, points)
     with _replacing(out / "junit.xml") as file:
         file.writelines(junit.of_class(submissions()))
     with _replacing(out / "problems.txt") as file:
@@ -100,7 +100,7 @@ def _write(out: Path, submissions: Submissions, options: Options, found: Statist
     _replace(out / "statistics.json", _json(found.tree(points)))
     _replace(out / "statistics.md", class_report.report(found, points))
     if options.export:
-        possible = sum(points.most(*column) for column in found.columns)
+        possible = sum(points.most(*column) for column in columns)
         text, filled, title = canvas.fill(options.export, options.assignment, submissions(), points, possible)
         _replace(out / "canvas.csv", text)
         _replace(out / "canvas.txt", "\n".join(filled.lines(title)) + "\n")

@@ -38,8 +38,11 @@ MOST = 100_000
 """Points of one level at most: more is a slip of the pen."""
 
 
-def load(path: Path, lessons: Mapping[str, Iterable[str]]) -> Points:
-    """The table in `path`. lessons: stem → its exercises. WrongUse, in one line, for whatever is wrong with it."""
+def load(path: Path) -> Points:
+    """The table in `path`, which may name any lesson of this repository. WrongUse, in one line, if it is not right."""
+    from drills import catalog
+
+    lessons = {entry.stem: entry.exercises for entry in catalog.lessons() if not entry.missing}
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
@@ -47,13 +50,13 @@ def load(path: Path, lessons: Mapping[str, Iterable[str]]) -> Points:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise WrongUse(f"{path} is no TOML: {error}") from None
     try:
-        return read(tree, {stem: tuple(exercises) for stem, exercises in lessons.items()})
+        return read(tree, lessons)
     except ValueError as error:
         raise WrongUse(f"{path}: {error}") from None
 
 
 def read(tree: dict[str, Any], lessons: Mapping[str, tuple[str, ...]]) -> Points:
-    """The table that the TOML tree holds; ValueError for what does not fit."""
+    """The table that the TOML tree holds. lessons: stem → its exercises. ValueError for what does not fit."""
     shorts = {stem.split("_", 1)[0]: stem for stem in lessons}
     default = _levels(tree.get("default", {}), "default", DEFAULT)
     own: dict[tuple[str, str], dict[str, int]] = {}
