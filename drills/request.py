@@ -31,6 +31,7 @@ class Request:
     seed: repeats a run's inputs; drawn if None; a function is called once the zygote has been forked.
     debug: run graded code in this process. name: the target as shown, made from `target` if "".
     progress: told before each test. gate: False leaves the compile level out.
+    stop_early: the first failing test is the last that is run.
     explaining: seconds for finding the causes of one exercise's failures.
     """
 
@@ -46,6 +47,7 @@ class Request:
     progress: Callable[[Progress], None] | None = None
     gate: bool = True
     explaining: float = 4.0
+    stop_early: bool = False
 
     @property
     def shown(self) -> str:

@@ -97,6 +97,7 @@ def run_tests(run: Run) -> None:
     arguments = [*files, f"--rootdir={root}", "-c", os.devnull, "-s", "--strict-markers", "-p", "no:terminal"]
     for unused in UNUSED_PLUGINS:
         arguments += ["-p", f"no:{unused}"]
+    arguments += ["-x"] if run.request.stop_early else []
     with own_environment():
         code = pytest.main(arguments, plugins=[Grading(run)])
     if run.interrupted:
