@@ -111,7 +111,7 @@ class Server:
             isolation=self.nursery.isolation,
             progress=tell,
             gate=gate,
-            **({} if gate else {"explaining": QUICK_EXPLAINING}),
+            **({} if gate else {"explaining": QUICK_EXPLAINING, "stop_early": True}),
         )
         grade = session.grade(asked, self.nursery)
         self.stopper.look()

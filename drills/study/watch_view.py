@@ -48,11 +48,14 @@ class Screen:
         self.covered, self.shows = True, ""
         self._write(CLEAR)
         show()
-        self.say(below)
+        self._last_line(below)
 
     def say(self, text: str) -> None:
         """Rewrite the last line."""
         self.last = text
+        self._last_line(text)
+
+    def _last_line(self, text: str) -> None:
         line = words.cap(words.clean(text), self.console.width - 2)
         self._write(f"{REWRITE} {words.ascii_only(line) if self.console.encoding != 'utf-8' else line}")
 
