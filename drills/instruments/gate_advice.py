@@ -54,6 +54,8 @@ def advise(error: str, node: str = "", kernel: ast.AST | None = None, functions:
         return advise_name(name[1], kernel)
     if syntax := re.search(r"unsupported AST node type: (\w+)", text):
         return NODES.get(syntax[1], "The interpreter runs Python, Triton compiles a small part of it only.")
+    if node == "With":
+        return NODES[node]
     for pattern, advice in ERRORS:
         if found := re.search(pattern, text):
             groups = [group or "it" for group in found.groups()] or [""]

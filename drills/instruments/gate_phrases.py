@@ -1,6 +1,7 @@
 """The sentences of the compile gate: which construct of Python a GPU kernel lacks, and what to write instead.
 
-Data only. Each entry has a test in which Triton itself raises the error.
+Data only. Each function and statement has a test in which Triton itself refuses it, and so have the errors that a
+kernel can be made to raise here.
 """
 
 from __future__ import annotations
@@ -155,6 +156,11 @@ ERRORS = (
         r"'List' object has no attribute|'Tuple' object has no attribute 'func'|Only `range` and `static_range`|"
         r"'\w+' object has no attribute 'func'",
         "A kernel loops over range or tl.static_range only.",
+    ),
+    (
+        r"'tensor' object cannot be interpreted as an integer",
+        "A number that is known only when the kernel runs can bound a plain for loop over range, nothing else: pass it"
+        " as a tl.constexpr.",
     ),
     (r"__rpow__|__pow__", "A kernel has no ** for GPU values: use tl.exp2, or multiply."),
     (

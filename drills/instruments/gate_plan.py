@@ -98,19 +98,17 @@ class Plan:
         fresh = key not in self.entries
         mine[key] = self.entries.setdefault(key, entry)
         for arch in ARCHS:
-            family = (entry.sha256, arch, self.family(entry, arch))
+            family = (entry.sha256, arch, self.family(entry))
             best = self.largest.get(family)
             if best is None or entry.spec.rank > best[0].spec.rank:
                 self.largest[family] = (mine[key], now)
         return mine[key] if fresh else None
 
-    def family(self, entry: Entry, arch: int) -> str:
-        """What specialisations share of which only the largest is compiled to the end for this target."""
+    def family(self, entry: Entry) -> str:
+        """What specialisations share of which only the largest is compiled to the end."""
         if self.thorough:
             return entry.spec.text
-        if entry.text.is_intricate:
-            return entry.spec.family("each", warps=True)
-        return entry.spec.family("half" if arch == FRONT_ARCH else "any", warps=False)
+        return entry.spec.family(intricate=entry.text.is_intricate)
 
     def wanted(self) -> Iterator[tuple[Entry, int, bool]]:
         """(entry, arch, full) of all that should become known: front ends first, then machine code."""

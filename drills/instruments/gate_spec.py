@@ -61,18 +61,16 @@ class Spec:
         """A JSON-able dict of all fields."""
         return asdict(self)
 
-    def family(self, dtypes: str, warps: bool) -> str:
+    def family(self, intricate: bool) -> str:
         """Text shared by specialisations that differ in sizes and alignment only.
 
-        dtypes: "each" tells pointer types apart, "half" only whether 16-bit or 8-bit floats are among them, "any" does
-        not. warps: warps and stages count. Flags, dtypes and strings among the constants always count; integers above 0
-        are sizes and strides.
+        intricate: pointer types, warps and stages count too. Flags, dtypes and strings among the constants always
+        count; integers above 0 are sizes and strides.
         """
         flags = {name: value for name, value in self.constants.items() if not is_size(value)}
         pointers = {name: kind for name, kind in self.signature.items() if re.search(r"\*|tensordesc", str(kind))}
-        kinds = {"each": pointers, "half": self.reads_half, "any": None}[dtypes]
-        shape = [self.num_warps, self.num_stages, self.options] if warps else [self.options]
-        return json.dumps([self.kernel, self.line, kinds, flags, shape, self.closure], sort_keys=True)
+        shape = [pointers, self.num_warps, self.num_stages] if intricate else []
+        return json.dumps([self.kernel, self.line, flags, self.options, shape, self.closure], sort_keys=True)
 
     @cached_property
     def rank(self) -> tuple[bool, float, int, str]:

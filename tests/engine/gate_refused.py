@@ -326,3 +326,9 @@ def rounds_to_tf32(x, n, B: tl.constexpr):
     a = tl.load(x + i[:, None] * 16 + i[None, :])
     c = tl.dot(a, a)  # here: input_precision="ieee"
     tl.store(x + i[:, None] * 16 + i[None, :], c)
+
+
+@triton.jit
+def collects_a_list_of_unknown_length(x, n, B: tl.constexpr):
+    w = [tl.load(x + i) for i in range(n)]  # here: known only when the kernel runs
+    tl.store(x, w[0])
