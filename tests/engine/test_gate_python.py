@@ -1,4 +1,4 @@
-"""Python that a kernel lacks: for each function and statement that has a sentence, Triton refuses it and it is given."""
+"""Python that a kernel lacks: Triton refuses each function and statement that has a sentence, and it is given."""
 
 from __future__ import annotations
 
