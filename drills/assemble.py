@@ -30,6 +30,7 @@ def grade_of(run: Run) -> Grade:
     """The grade of a run that is over."""
     request = run.request
     grade = blank(request, run.sources)
+    grade.isolation = run.nursery.isolation.name if run.nursery else grade.isolation
     grade.device, grade.seed, grade.grader_error = run.device, run.seed, run.error
     grade.seconds = time.monotonic() - run.begun
     for result in grade.lessons:
@@ -51,7 +52,7 @@ def blank(request: Request, sources: dict[str, Source]) -> Grade:
         target=request.shown,
         device="cpu" if request.device == "auto" else request.device,
         versions={name: _version(name) for name in ("triton", "torch")},
-        isolation=request.isolation.name,
+        isolation="none" if request.debug else request.isolation.name,
         level=request.level,
         lessons=lessons,
     )

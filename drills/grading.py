@@ -18,6 +18,7 @@ from drills.catalog import ROOT
 from drills.errors import PASSED, GraderFailed, NothingGraded, WrongUse
 from drills.report.model import LEVELS, Grade
 from drills.report.progress_line import ProgressLine
+from drills.sandbox import isolation
 
 NEEDED = ("torch", "triton", "numpy", "pytest", "safetensors")
 SUGGESTED = ("hint", "show")
@@ -34,6 +35,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="default: a GPU if there is one")
     how.add_argument("--timeout", type=seconds, default=10.0, metavar="S", help="seconds for one call (default: 10)")
     how.add_argument("--seed", type=int, metavar="N", help="repeat a run's inputs")
+    levels = ("auto", *isolation.LEVELS)
+    how.add_argument("--isolation", choices=levels, default="auto", help="how far your code is shut in")
     how.add_argument("--debug", action="store_true", help="in this process: print and breakpoint() work")
     out = parser.add_argument_group("results")
     result_files.add_arguments(out)
@@ -127,6 +130,7 @@ def _grade(selections: list[catalog.Selection], target: Path, options: argparse.
             timeout=options.timeout,
             seed=options.seed,
             debug=options.debug,
+            isolation=isolation.chosen(options.isolation),
             progress=tell,
         )
         return session.grade(request)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from drills.catalog import ROOT, Selection
-from drills.sandbox.isolation import PROCESS, Isolation
+from drills.sandbox.isolation import Isolation, best_for_learner
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class Request:
     debug: run graded code in this process. name: the target as shown, made from `target` if "".
     progress: told before each test. gate: False leaves the compile level out.
     stop_early: the first failing test is the last that is run.
-    explaining: seconds for finding the causes of one exercise's failures.
+    explaining: seconds for finding the causes of one exercise's failures; below 0, none is looked for.
+    gate_cache: where the compile gate keeps its answers: for strangers' files, one folder each.
     """
 
     selections: tuple[Selection, ...]
@@ -43,11 +44,12 @@ class Request:
     seed: int | Callable[[], int] | None = None
     debug: bool = False
     name: str = ""
-    isolation: Isolation = PROCESS
+    isolation: Isolation = field(default_factory=best_for_learner)
     progress: Callable[[Progress], None] | None = None
     gate: bool = True
     explaining: float = 4.0
     stop_early: bool = False
+    gate_cache: Path = ROOT / ".drills" / "gate"
 
     @property
     def shown(self) -> str:

@@ -12,15 +12,14 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from drills.sandbox import limits
+from drills.sandbox import environment, limits
 
-KEPT_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "USER", "LOGNAME")
 TITLE = b"drills: runs graded code"
-KEPT_PREFIXES = ("LC_", "PYTHON", "TRITON_", "CUDA_", "NVIDIA_", "TORCH_", "PYTORCH_", "OMP_", "MKL_", "OPENBLAS_")
+"""What lists of processes show in place of the grader's command line."""
 
 
 def live(parent: int, caps: limits.Caps, descriptors: list[int], run: Callable[[socket.socket], None]) -> NoReturn:
@@ -62,15 +61,10 @@ def forget(control: int) -> None:
             with contextlib.suppress(OSError):
                 os.close(int(entry))
     sys.stdin, sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(n, "rw"[n > 0], closefd=False)) for n in range(3))
-    remembered = kept(os.environ)
+    remembered = environment.kept(os.environ)
     os.environ.clear()
     _erase_first_words()
     os.environ.update(remembered)
-
-
-def kept(variables: Mapping[str, str]) -> dict[str, str]:
-    """What of an environment a zygote may know."""
-    return {name: text for name, text in variables.items() if name in KEPT_VARIABLES or name.startswith(KEPT_PREFIXES)}
 
 
 def _erase_first_words() -> None:

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-from drills.sandbox import birth, visible
+from drills.sandbox import environment, visible
 
 PROGRAM = "bwrap"
 TMP_BYTES = 512 << 20
@@ -47,7 +47,7 @@ def command(arguments: list[str]) -> list[str]:
     for writable in ("/dev", "/"):
         options += ["--remount-ro", writable]
     options += ["--clearenv"]
-    for name, text in {**birth.kept(os.environ), "PYTHONPATH": str(visible.ROOT)}.items():
+    for name, text in {**environment.kept(os.environ), "PYTHONPATH": str(visible.ROOT)}.items():
         options += ["--setenv", name, text]
     return [PROGRAM, *options, "--setenv", "TMPDIR", "/tmp", "--setenv", "HOME", "/tmp", "--", *arguments]
 
@@ -77,7 +77,7 @@ def missing() -> tuple[str, str]:
             text=True,
             errors="replace",
             timeout=PROBE_SECONDS,
-            env=birth.kept(os.environ),
+            env=environment.kept(os.environ),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap does not start: {error}", "run `bwrap --ro-bind / / true` to see why"

@@ -13,6 +13,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from drills.errors import NoIsolation
 from drills.sandbox import bubblewrap, confinement, seccomp
 
 LEVELS = ("bwrap", "landlock", "process")
@@ -128,6 +129,16 @@ def best() -> Isolation:
 def best_for_learner() -> Isolation:
     """The strictest level that holds here and costs a learner no waiting: Landlock, or plain process limits."""
     return _first(LEVELS[1:])
+
+
+def chosen(name: str) -> Isolation:
+    """The level called `name`, or a learner's best for "auto". NoIsolation, with what to do, if it does not hold."""
+    if name == "auto":
+        return best_for_learner()
+    found = probe_one(name)
+    if not found.holds:
+        raise NoIsolation(f"isolation {name} is not to be had here: {found.reason}. What helps: {found.advice}")
+    return Isolation.named(name)
 
 
 def _first(names: tuple[str, ...]) -> Isolation:

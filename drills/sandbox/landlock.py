@@ -7,6 +7,7 @@ for only where it is there; `drills.sandbox.seccomp` refuses by other means what
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import stat
 import struct
@@ -34,7 +35,10 @@ ALL_TCP = 0b11
 ALL_SCOPES = 0b11
 """Abstract sockets and signals."""
 
-_libc = ctypes.CDLL(None, use_errno=True)
+
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
 
 
 def version() -> int:
@@ -44,7 +48,7 @@ def version() -> int:
 
 def no_new_privileges() -> None:
     """From here on no exec gives more rights, by a set-user-id bit or otherwise."""
-    if _libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+    if _libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_NO_NEW_PRIVS) failed")
 
 
@@ -81,7 +85,7 @@ def _add(ruleset: int, path: str, rights: int) -> None:
 def _call(number: int, *arguments: object) -> int:
     # A bare int would be passed as a C int, and the kernel reads whole registers.
     given = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
-    result = _libc.syscall(ctypes.c_long(number), *given)
+    result = _libc().syscall(ctypes.c_long(number), *given)
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"Landlock: {os.strerror(number)}")

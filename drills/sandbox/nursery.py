@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from drills.sandbox import birth
+from drills.sandbox import environment
 from drills.sandbox.isolation import PROCESS, Isolation
 from drills.sandbox.limits import UNCAPPED, Caps
 from drills.sandbox.outcome import Ended
@@ -60,7 +60,8 @@ class Nursery:
                 self.child = self.root.fork("zygote", self._config(), UNCAPPED, [there])
             elif command := self.isolation.command(arguments) or (arguments if again else None):
                 there.set_inheritable(True)
-                self.pid = os.posix_spawnp(command[0], command, {**birth.kept(os.environ), "PYTHONPATH": str(ROOT)})
+                variables = {**environment.kept(os.environ), "PYTHONPATH": str(ROOT)}
+                self.pid = os.posix_spawnp(command[0], command, variables)
             else:
                 self.pid = self._fork(there)
         return here
