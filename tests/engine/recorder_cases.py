@@ -830,3 +830,13 @@ def an_autotuned_launch_is_noted_once():
         return o
 
     return seen(function, {"x": torch.ones(4)})
+
+
+@case
+def an_empty_list_needs_no_launch():
+    return seen(lambda q, levels: torch.zeros_like(q), {"q": torch.ones(3), "levels": []})
+
+
+@case
+def a_list_with_something_in_it_needs_a_launch():
+    return seen(lambda q, levels: torch.zeros_like(q), {"q": torch.ones(3), "levels": [(torch.ones(1),)]})

@@ -55,6 +55,7 @@ FOUND = {
     "a_fault_in_a_device_function": [
         ("out_of_bounds", "tl.load of x[4] at element 9, 6 past the last (3), in program (0, 0, 0)")
     ],
+    "a_list_with_something_in_it_needs_a_launch": [("not_triton", "result 0[3] was written by no launched kernel")],
     "each_block_of_columns_stores_s": [
         ("race", "programs (0, 0, 0) and (0, 1, 0) both store element [0] of result 1[3]")
     ],
@@ -300,6 +301,7 @@ def test_a_workspace_keeps_its_name_whatever_the_kernel_calls_it(cases):
     first, second = cases["a_workspace_is_passed_under_an_arguments_name"]["launches"]
     assert first["tensors"] == {"v": "v", "o_ptr": "workspace 0"}
     assert second["tensors"] == {"v": "workspace 0", "o_ptr": "result 0"}
+    assert [one["traffic"]["v"]["distinct_loaded"] for one in (first, second)] == [4 * 4, 4 * 4]
 
 
 def test_findings_say_what_is_allowed(cases):
