@@ -33,8 +33,8 @@ class Cause:
 
 
 def causes(grade: Grade) -> set[Cause]:
-    """Every cause of a failure in the grade, problems of files included."""
-    found = {of_failure(lesson.stem, lesson.problem) for lesson in grade.lessons if lesson.problem}
+    """Every cause of a failure in the lessons that could be graded."""
+    found: set[Cause] = set()
     for lesson in filter(is_graded, grade.lessons):
         for exercise in lesson.exercises:
             found |= {of_failure(lesson.stem, test.failure) for test in exercise.tests if _failed(test.failure)}

@@ -28,7 +28,7 @@ from drills.errors import WrongUse
 from drills.report import points_file, standing, words
 from drills.report.formats import canvas, canvas_file, class_report, gradebook, gradescope, junit, student
 from drills.report.points import Points
-from drills.report.statistics import Column, Statistics, collect
+from drills.report.statistics import Column, Statistics
 from drills.report.submission import Submission
 
 Submissions = Callable[[], Iterator[Submission]]
@@ -74,29 +74,31 @@ def options_of(namespace: argparse.Namespace, lessons: Mapping[str, Iterable[str
 
 def write_all(out: Path, submissions: Submissions, options: Options | None = None) -> Statistics:
     """Writes every output into the folder `out`; returns the statistics. WrongUse if something cannot be written."""
-    options = options or Options()
+    found = Statistics()
     try:
-        found = collect(submissions(), options.points)
-        _write(out, submissions, options, found)
+        _write(out, submissions, options or Options(), found)
     except OSError as error:
         raise WrongUse(f"{error.filename or out} cannot be written: {error.strerror or error}") from None
     return found
 
 
 def _write(out: Path, submissions: Submissions, options: Options, found: Statistics) -> None:
-    points, columns = options.points, found.columns or options.columns
+    points = options.points
     for folder in (out, out / "reports", out / "gradescope"):
         folder.mkdir(parents=True, exist_ok=True)
-    for one in submissions():
-        name = _FILE_NAME.sub("_", one.id).lstrip(".") or "_"
-        _replace(out / "reports" / f"{name}.md", student.report(one, points))
-        _replace(out / "gradescope" / f"{name}.json", _json(gradescope.of_submission(one, points)))
+    with _replacing(out / "junit.xml") as cases, _replacing(out / "problems.txt") as listed:
+
+        def each() -> Iterator[Submission]:
+            for one in submissions():
+                found.add(one, points)
+                listed.writelines(problem_lines(one))
+                _write_own(out, one, points)
+                yield one
+
+        cases.writelines(junit.of_class(each()))
+    columns = found.columns or options.columns  # known now, so a second look at every submission
     with _replacing(out / "gradebook.csv", gradebook.ENCODING) as file:
         gradebook.write(file, submissions(), columns, points)
-    with _replacing(out / "junit.xml") as file:
-        file.writelines(junit.of_class(submissions()))
-    with _replacing(out / "problems.txt") as file:
-        file.writelines(problem_lines(submissions()))
     _replace(out / "statistics.json", _json(found.tree(points)))
     _replace(out / "statistics.md", class_report.report(found, points))
     if options.export:
@@ -106,12 +108,18 @@ def _write(out: Path, submissions: Submissions, options: Options, found: Statist
         _replace(out / "canvas.txt", "\n".join(filled.lines(title)) + "\n")
 
 
-def problem_lines(submissions: Iterable[Submission]) -> Iterator[str]:
-    """A line for each thing that could not be graded or was not taken: "ID: why"."""
-    for one in submissions:
-        name = words.clean(one.id)
-        yield from (f"{name}: {says}\n" for says in standing.problems(one))
-        yield from (f"{name}: not taken: {words.clean(says)}\n" for says in one.refused)
+def problem_lines(one: Submission) -> Iterator[str]:
+    """A line for each thing of it that could not be graded or was not taken: "ID: why"."""
+    name = words.clean(one.id)
+    yield from (f"{name}: {says}\n" for says in standing.problems(one))
+    yield from (f"{name}: not taken: {words.clean(says)}\n" for says in one.refused)
+
+
+def _write_own(out: Path, one: Submission, points: Points) -> None:
+    """The files that are a submission's own."""
+    name = _FILE_NAME.sub("_", one.id).lstrip(".") or "_"
+    _replace(out / "reports" / f"{name}.md", student.report(one, points))
+    _replace(out / "gradescope" / f"{name}.json", _json(gradescope.of_submission(one, points)))
 
 
 def _json(tree: dict[str, Any]) -> str:

@@ -54,7 +54,7 @@ def earned(points: Points, stem: str, exercise: ExerciseResult) -> Earned:
     """The exercise's points by the rules above. why_void: why no level pays though some passed; else ""."""
     most = points.most(stem, exercise.name)
     shares = _shares(points.of(stem, exercise.name), exercise)
-    void = _void(exercise) if shares else ""
+    void = why_void(exercise) if shares else ""
     levels = {
         level: (share if exercise.levels[level].state == "passed" and not void else 0, share)
         for level, share in shares.items()
@@ -75,7 +75,8 @@ def shown(hundredths: int) -> str:
     return f"{whole}.{rest:02d}".rstrip("0") if rest else str(whole)
 
 
-def _void(exercise: ExerciseResult) -> str:
+def why_void(exercise: ExerciseResult) -> str:
+    """Why no level of it counts, whatever passed; "" if what passed counts."""
     value = exercise.levels.get("value")
     if any(test.failure and test.failure.kind in NOT_BY_KERNELS for test in exercise.tests):
         return "the result does not come from Triton kernels"

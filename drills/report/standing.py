@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from drills.report import verdict, words
-from drills.report.model import Failure, Grade, LessonResult
+from drills.report.model import ExerciseResult, Failure, Grade, LessonResult
+from drills.report.points import why_void
 from drills.report.submission import Submission
 
 PASSED, PARTLY, NOTHING = "passed", "partly", "nothing"
@@ -24,11 +25,7 @@ def standing(submission: Submission) -> str:
         return NOT_STARTED
     if states == {"passed"} and all(map(is_graded, grade.lessons)):
         return PASSED
-    right = any(
-        exercise.state == "passed" or (exercise.levels.get("value") and exercise.levels["value"].state == "passed")
-        for _, exercise in verdict.exercises(grade)
-    )
-    return PARTLY if right else NOTHING
+    return PARTLY if any(_is_right(exercise) for _, exercise in verdict.exercises(grade)) else NOTHING
 
 
 def problems(submission: Submission) -> list[str]:
@@ -50,6 +47,11 @@ def says(problem: Failure) -> str:
 def is_graded(lesson: LessonResult) -> bool:
     """Whether tests of the lesson were run, or could have been."""
     return not lesson.problem
+
+
+def _is_right(exercise: ExerciseResult) -> bool:
+    value = exercise.levels.get("value")
+    return exercise.state == "passed" or bool(value and value.state == "passed" and not why_void(exercise))
 
 
 def _graded(grade: Grade | None) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -73,9 +72,9 @@ class Statistics:
         self.causes.update(causes(grade))
         for lesson in grade.lessons:
             self._lesson(lesson, points)
-        if stands not in (standing.NOT_GRADED, standing.NOT_STARTED):
-            self.seconds.extend([grade.seconds] if grade.seconds else [])
-        self.scores.append(total(points, grade)[0])
+        if stands != standing.NOT_GRADED:
+            self.scores.append(total(points, grade)[0])
+            self.seconds.extend([grade.seconds] if grade.seconds and stands != standing.NOT_STARTED else [])
 
     def _lesson(self, lesson: LessonResult, points: Points) -> None:
         self.titles.setdefault(lesson.stem, lesson.title)
@@ -136,14 +135,6 @@ class Statistics:
                 for id_, counts in tally.tests.items()
             ],
         }
-
-
-def collect(submissions: Iterable[Submission], points: Points) -> Statistics:
-    """The statistics of a class, one submission at a time."""
-    found = Statistics()
-    for submission in submissions:
-        found.add(submission, points)
-    return found
 
 
 def _number(stem: str) -> tuple[int, str]:

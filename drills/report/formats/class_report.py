@@ -39,11 +39,11 @@ def _head(found: Statistics, points: Points) -> list[str]:
     lines += [""]
     if tree["median_points"] is not None:
         possible = sum(points.most(*column) for column in found.columns)
-        lines.append(f"Median {shown(round(tree['median_points'] * 100))} of {shown(possible)} points.")
+        lines.append(f"- Median {shown(round(tree['median_points'] * 100))} of {shown(possible)} points")
     if tree["median_seconds"] is not None:
-        lines.append(f"Median time to grade one: {tree['median_seconds']:.1f} s.")
+        lines.append(f"- Median time to grade one: {tree['median_seconds']:.1f} s")
     if found.refused:
-        lines.append(f"Of {plural(found.refused, 'submission')}, some files were not taken: their reports say which.")
+        lines.append(f"- {plural(found.refused, 'submission')} with files that were not taken: their reports say which")
     return [*lines, ""]
 
 
@@ -107,7 +107,7 @@ def _test(column: Column, tally: Tally, id_: str) -> str:
 
 def _rate(counts: Counter, good: str, *others: str) -> str:
     decided = sum(counts[one] for one in (good, *others))
-    return f"{counts[good]} of {decided} ({100 * counts[good] // decided} %)" if decided else "–"
+    return f"{counts[good]} of {decided} ({100 * counts[good] / decided:.0f} %)" if decided else "–"
 
 
 def _share(counts: Counter) -> float:

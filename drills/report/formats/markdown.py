@@ -9,7 +9,7 @@ import re
 
 from drills.report import words
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&:$])")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&$]|:(?=//))")
 _LINKS = re.compile(r"\b(www)\.", re.IGNORECASE)
 _RUNS = re.compile(r"`+")
 

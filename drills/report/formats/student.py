@@ -99,7 +99,7 @@ def _failures(grade: Grade) -> Iterator[str]:
     for lesson, exercise in found:
         test = verdict.first_failed_test(exercise)
         failure = test.failure if test else None
-        yield from (f"### {_short(lesson)} · {text(exercise.name)}{f' · {text(failure.level)}' if failure else ''}", "")
+        yield from (f"### {_short(lesson)} · {code(exercise.name)}{f' · {text(failure.level)}' if failure else ''}", "")
         if failure is None:
             left = sum(one.outcome == "not run" for one in exercise.tests)
             yield from (f"{plural(left, 'test')} could not be run, which is never a pass.", "")
@@ -167,7 +167,9 @@ def _graded(submission: Submission) -> list[str]:
         lines += [f"- Isolation {text(grade.isolation or 'none')}, instruments {text(grade.instruments)}"]
         lines += [f"- Level {text(grade.level)} only"] if grade.level else []
     hidden = submission.made_with.get("seed_sha256")
-    lines += [f"- Verdicts come from inputs that are kept back, of a seed with SHA-256 {code(hidden)}"] if hidden else []
+    lines += (
+        [f"- Verdicts come from inputs that are kept back; the hash of their seed: {code(hidden)}"] if hidden else []
+    )
     return lines
 
 
