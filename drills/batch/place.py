@@ -57,6 +57,11 @@ class Place:
         except OSError as error:
             raise WrongUse(f"{self.root} cannot be used: {error.strerror or error}") from None
 
+    def release(self) -> None:
+        """Lets another batch write here; the end of the process does too."""
+        if self._lock is not None:
+            self._lock.close()
+
     # What was frozen
 
     def freeze(self, identity: str, name: str, taken: Taken, digests: dict[str, str]) -> None:
