@@ -49,12 +49,12 @@ class Recording:
     def __enter__(self) -> Recording:
         if self.machine is not None:
             self.machine.recorder = self
-        self.torch.__enter__()
+            self.torch.__enter__()  # else nobody would tell Triton's own operations from the learner's
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        self.torch.__exit__(kind, error, trace)
         if self.machine is not None:
+            self.torch.__exit__(kind, error, trace)
             self.machine.recorder = None
 
     def begin(self, launch: Launch, tensors: list, numbers: dict[str, int], line: Callable) -> Watch:
