@@ -8,7 +8,7 @@ from rich.text import Text
 from drills.report import rows, words
 from drills.report.first_failure import failure_lines
 from drills.report.kernels import kernel_lines
-from drills.report.model import LEVELS, Grade
+from drills.report.model import LEVELS, Grade, LessonResult
 from drills.report.next_step import count_line, next_lines
 from drills.report.rows import QUIET, TITLE
 
@@ -68,6 +68,8 @@ def _lesson_part(grade: Grade, console: Console) -> list[Text]:
     one_lesson = len(grade.lessons) == 1
     lines: list[Text] = []
     for lesson in grade.lessons:
+        if grade.grader_error and not _decided(lesson):
+            continue
         lines += rows.lesson_lines(lesson, rows.name_width(grade), width, levels)
         for exercise in lesson.exercises:
             if exercise.state == "passed":
@@ -75,6 +77,11 @@ def _lesson_part(grade: Grade, console: Console) -> list[Text]:
                 lines += _small_lines("gpu", kernel_lines(exercise.kernels), console) if one_lesson else []
     reasons = [] if grade.level else rows.off_lines(grade)
     return lines + [Text(f"  {reason}", QUIET) for reason in reasons]
+
+
+def _decided(lesson: LessonResult) -> bool:
+    """Whether any test of the lesson came to an end: where the grader failed, FAIL would be said of nothing."""
+    return any(test.outcome != "not run" for exercise in lesson.exercises for test in exercise.tests)
 
 
 def _small_lines(label: str, texts: list[str], console: Console) -> list[Text]:
