@@ -31,7 +31,8 @@ def summary_lines(found: Statistics, out: str, console: Console) -> list[Text]:
     several = len(found.begun) > 1
     if causes:
         lines += _joined(" Most common: ", [Text(_says(cause, count, several)) for cause, count in causes], console)
-    return [*lines, Text.assemble(" ", ("Gradebook", TITLE), f" {folder}/gradebook.csv · reports in {folder}/reports/")]
+    places = [Text.assemble(("Gradebook", TITLE), f" {folder}/gradebook.csv"), Text(f"reports in {folder}/reports/")]
+    return [*lines, *_joined(" ", places, console)]
 
 
 def top_causes(found: Statistics) -> list[tuple[Cause, int]]:

@@ -9,6 +9,7 @@ held in memory.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -49,6 +50,7 @@ def _lesson(grade: Grade, lesson: LessonResult) -> Element:
     for exercise in lesson.exercises:
         name = f"{_short(lesson)}.{exercise.name}"
         cases += [_test(name, test) for test in exercise.tests] or [_exercise(name, "the exercise", exercise, lesson)]
+    _tell_apart(cases)
     about = {"file": lesson.file, "sha256": lesson.sha256, "isolation": grade.isolation, "device": grade.device}
     return _suite(lesson.stem, cases, about | grade.versions)
 
@@ -111,6 +113,16 @@ def _exercise(classname: str, name: str, exercise: ExerciseResult, lesson: Lesso
 
 def _case(classname: str, name: str, seconds: float) -> Element:
     return Element("testcase", classname=_line(classname), name=_line(name), time=f"{seconds:.3f}")
+
+
+def _tell_apart(cases: list[Element]) -> None:
+    """Numbers cases of one name: GitLab shows only the first of them."""
+    seen: Counter = Counter()
+    for case in cases:
+        name = case.get("classname"), case.get("name")
+        seen[name] += 1
+        if seen[name] > 1:
+            case.set("name", f"{name[1]} ({seen[name]})")
 
 
 def _error(classname: str, name: str, says: str, kind: str) -> Element:
