@@ -75,7 +75,7 @@ def _lesson_part(grade: Grade, console: Console) -> list[Text]:
             if exercise.state == "passed":
                 lines += _small_lines("advice", [f"{exercise.name}: {text}" for text in exercise.advice], console)
                 lines += _small_lines("gpu", kernel_lines(exercise.kernels), console) if one_lesson else []
-    reasons = [] if grade.level else rows.off_lines(grade)
+    reasons = [] if grade.level or grade.grader_error else rows.off_lines(grade)
     return lines + [Text(f"  {reason}", QUIET) for reason in reasons]
 
 
