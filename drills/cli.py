@@ -45,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         package = (getattr(error, "name", None) or "").split(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if package not in ("", "drills"):
-            _say(f"{package} is not installed: python -m pip install -r requirements.txt")
+            says = f"{package} is not installed: python -m pip install -r requirements.txt"
+            _say(f"{says}  (python grade.py doctor  shows all that is needed)")
             return errors.GRADER_FAILED
         if debug:
             traceback.print_exc()

@@ -19,6 +19,7 @@ from drills.errors import PASSED, GraderFailed, NothingGraded, WrongUse
 from drills.report.model import LEVELS, Grade
 from drills.report.progress_line import ProgressLine
 from drills.sandbox import isolation
+from drills.study import environment
 
 NEEDED = ("torch", "triton", "numpy", "pytest", "safetensors")
 SUGGESTED = ("hint", "show")
@@ -61,6 +62,8 @@ def finish(grade: Grade, target: Path, options: argparse.Namespace, console: Con
     from drills.study import passed
 
     scorecard.print_scorecard(grade, console, frozenset(name for name in SUGGESTED if commands.exists(name)))
+    if grade.grader_error:
+        console.print(f" {environment.DOCTOR}", soft_wrap=True)
     points = result_files.points_line(grade, options)
     if points:
         console.print(f" {points}", soft_wrap=True)
@@ -100,7 +103,8 @@ def check_platform() -> None:
         )
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        raise GraderFailed(f"{', '.join(missing)} not installed: python -m pip install -r requirements.txt")
+        says = f"{', '.join(missing)} not installed: python -m pip install -r requirements.txt"
+        raise GraderFailed(f"{says}  (python grade.py doctor  shows all that is needed)")
 
 
 def seconds(text: str) -> float:
@@ -133,4 +137,5 @@ def _grade(selections: list[catalog.Selection], target: Path, options: argparse.
             isolation=isolation.chosen(options.isolation),
             progress=tell,
         )
-        return session.grade(request)
+        with environment.blamed():
+            return environment.examined(session.grade(request))
