@@ -79,5 +79,4 @@ def _erase_first_words() -> None:
             if 0 < begin < end < begin + (1 << 22):
                 ctypes.memset(begin, 0, end - begin)
                 ctypes.memmove(begin, title, min(len(title), end - begin - 1))
-    for words in (sys.argv, sys.orig_argv):
-        words[1:] = []
+    sys.argv[:], sys.orig_argv[:] = [""], [""]
