@@ -87,7 +87,9 @@ def markdown(source: Source, formulas: dict[Formula, str], link: Callable[[str],
 def _scripts(setting: render.Setting) -> list[str]:
     """The scripts that only some pages need, in the order in which they must run."""
     found = ["mermaid.js", "diagrams.js"] if "mermaid" in setting.used else []
-    return found + [script for name in sorted(setting.used & set(figures.FIGURES)) for script in figures.scripts(name)]
+    for name in sorted(setting.used & set(figures.FIGURES)):
+        found += [script for script in figures.scripts(name) if script not in found]
+    return found
 
 
 def home(found: list[Source], repository: str) -> str:
