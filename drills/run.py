@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from drills.catalog import ROOT, Entry, Selection
+from drills.catalog import Entry, Selection
 from drills.errors import GraderFailed, WrongUse
 from drills.lesson_run import Calls, LessonRun
 from drills.lessons.base import Lesson
@@ -148,7 +148,7 @@ class Run:
         else:
             from drills.instruments.gate import CompileGate
 
-            self.gate = CompileGate(self._fork_gate, ROOT / ".drills" / "gate")
+            self.gate = CompileGate(self._fork_gate, self.request.gate_cache)
 
     def _fork_gate(self) -> socket.socket:
         here, there = socket.socketpair()
