@@ -30,10 +30,14 @@ from drills.errors import GraderFailed
 from drills.report.submission import Submission
 from drills.sandbox import limits
 
+WORKER = (sys.executable, "-m", "drills.batch.worker")
 ATTEMPTS = 2
 TURN_SECONDS = 0.2
 START_SECONDS = 180.0
 CLOSE_SECONDS = 3.0
+SILENCE_SECONDS = 120.0
+"""Without a beat, beside what calls may take: then a worker is stuck. A beat comes with each test."""
+
 BURIAL_SECONDS = 15.0
 MOST_FALSE_STARTS = 3
 LONGEST_LINE = 1 << 20
@@ -62,11 +66,15 @@ class Member:
 
 @dataclass
 class Crew:
-    """Use it as `with Crew(…) as crew: crew.begin(seed, …); for done in crew.grade(identities): …`."""
+    """Use it as `with Crew(…) as crew: crew.begin(seed, …); for done in crew.grade(identities): …`.
+
+    command: starts a worker; a descriptor and the number of this process are added to it.
+    """
 
     settings: Settings
     place: Place
     jobs: int
+    command: tuple[str, ...] = WORKER
     members: list[Member] = field(default_factory=list)
     waiting: deque[tuple[str, int]] = field(default_factory=deque)
     seed: int | None = None
@@ -74,6 +82,8 @@ class Crew:
     false_starts: int = 0
     memory: int = 0
     before: frozenset[int] = frozenset()
+    silence: float = SILENCE_SECONDS
+    burial: float = BURIAL_SECONDS
 
     def __enter__(self) -> Crew:
         limits.adopt_orphans()
@@ -148,7 +158,7 @@ class Crew:
                 self._lose(one, "it did not start")
             elif one.state == "busy" and now - one.since > self.settings.seconds:
                 yield self._give_up(one, f"not graded: it took longer than {self.settings.seconds:g} s in all")
-            elif one.state == "busy" and now - one.heard > 120.0 + 6 * self.settings.timeout:
+            elif one.state == "busy" and now - one.heard > self.silence + 6 * self.settings.timeout:
                 yield from self._again(one, "it fell silent")
 
     def _hear(self, one: Member) -> Iterator[dict[str, Any]]:
@@ -229,7 +239,7 @@ class Crew:
 
     def _hire(self) -> None:
         here, there = socket.socketpair()
-        command = [sys.executable, "-m", "drills.batch.worker", str(there.fileno()), str(os.getpid())]
+        command = [*self.command, str(there.fileno()), str(os.getpid())]
         with there, (self.place.logs / "workers.txt").open("ab") as log:
             process = subprocess.Popen(
                 command,
@@ -252,7 +262,7 @@ class Crew:
 
     def _bury(self) -> None:
         """Wait for what the workers left to this process: zygotes that end their own; then end what does not."""
-        deadline = time.monotonic() + BURIAL_SECONDS
+        deadline = time.monotonic() + self.burial
         while left := [pid for pid in limits.children(os.getpid()) if pid not in self.before]:
             for pid in left:
                 if time.monotonic() > deadline:
