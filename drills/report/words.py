@@ -46,6 +46,8 @@ def clean_lines(text: object, limit: int = LONGEST) -> str:
     """Like `clean`, but line ends and indents stay; a tab becomes four blanks."""
     raw = text if isinstance(text, str) else str(text)
     raw = raw[: 8 * limit].replace("\r\n", "\n").replace("\t", "    ")
+    if raw.isascii() and raw.replace("\n", "").isprintable():  # most text: nothing of it has to go
+        return cap(raw, limit)
     kept: list[str] = []
     marks = 0
     for character in _ESCAPES.sub("", raw):
