@@ -120,21 +120,21 @@ def find(text: str, root: Path = ROOT) -> Selection:
 
     WrongUse, in one line with the nearest name, if that is nothing or more than one thing.
     """
+    wanted, dot, exercise = _plain(text).partition(".")
     known = lessons(root)
-    name = text.strip().replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".py").removesuffix(".md")
-    name = name.removeprefix("test_")
-    wanted, dot, exercise = name.partition(".")
-    matching = [one for one in known if wanted in (one.short, one.stem)]
-    matching = matching or [one for one in known if wanted and one.stem.startswith(wanted)]
-    if len(matching) == 1:
-        lesson = matching[0]
+    lesson = _named(text, wanted, known)
+    if lesson is not None:
         return Selection(lesson, (_exercise(lesson, exercise),)) if dot else Selection(lesson, lesson.exercises)
-    if len(matching) > 1:
-        raise WrongUse(f'"{text}" could be {_either([one.short for one in matching])}')
     holders = [one for one in known if not one.missing and wanted in one.exercises]
     if len(holders) == 1 and not dot:
         return Selection(holders[0], (wanted,))
     raise WrongUse(_no_lesson(text, wanted, known))
+
+
+def find_lesson(text: str, root: Path = ROOT) -> Entry:
+    """The lesson of what `find` would find, without reading its exercises where the lesson itself is named."""
+    wanted, dot, _ = _plain(text).partition(".")
+    return (None if dot else _named(text, wanted, lessons(root))) or find(text, root).lesson
 
 
 def select(texts: Iterable[str], root: Path = ROOT) -> list[Selection]:
@@ -151,6 +151,21 @@ def select(texts: Iterable[str], root: Path = ROOT) -> list[Selection]:
     entries = {selection.lesson.stem: selection.lesson for selection in found}
     ordered = [entries[one.stem] for one in lessons(root) if one.stem in chosen]
     return [Selection(one, tuple(name for name in one.exercises if name in chosen[one.stem])) for one in ordered]
+
+
+def _plain(text: str) -> str:
+    """ "mine/l4_merge_states.py" → "l4_merge_states"."""
+    name = text.strip().replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".py").removesuffix(".md")
+    return name.removeprefix("test_")
+
+
+def _named(text: str, wanted: str, known: list[Entry]) -> Entry | None:
+    """The lesson whose number, stem or beginning of a stem `wanted` is; WrongUse if there are several."""
+    matching = [one for one in known if wanted in (one.short, one.stem)]
+    matching = matching or [one for one in known if wanted and one.stem.startswith(wanted)]
+    if len(matching) > 1:
+        raise WrongUse(f'"{text}" could be {_either([one.short for one in matching])}')
+    return matching[0] if matching else None
 
 
 def _exercise(lesson: Entry, text: str) -> str:

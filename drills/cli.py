@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 
 from drills import commands, errors
@@ -49,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             _say(f"{says}  (python grade.py doctor  shows all that is needed)")
             return errors.GRADER_FAILED
         if debug:
+            import traceback
+
             traceback.print_exc()
         where = "" if debug else "  (--debug shows where)"
         _say(f"the grader itself failed: {type(error).__name__}: {error}{where}")
@@ -56,9 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    available = commands.available()
-    if arguments and arguments[0] in available:
-        command, rest = available[arguments[0]], arguments[1:]
+    command = commands.named(arguments[0]) if arguments else None
+    if command is not None:
+        rest = arguments[1:]
         parser = argparse.ArgumentParser(f"{PROGRAM} {command.name}", description=_sentence(command.says))
     else:
         command, rest = GRADING, arguments
@@ -66,14 +67,14 @@ def _run(arguments: list[str]) -> int:
             PROGRAM,
             usage="%(prog)s [LESSON[.EXERCISE] ...] [options]\n       %(prog)s COMMAND [options]",
             description="Grades your answers in mine/: all of them, or the lessons and exercises that you name.",
-            epilog=_epilog(available),
+            epilog=_epilog(commands.available()) if {"-h", "--help"} & set(arguments) else "",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
     module = command.load()
     module.arguments(parser)
     _add_screen_options(parser)
     options = parser.parse_intermixed_args(rest)
-    misplaced = next((name for name in getattr(options, "names", []) if name in available), None)
+    misplaced = next((name for name in getattr(options, "names", []) if commands.exists(name)), None)
     if misplaced:
         raise errors.WrongUse(f'"{misplaced}" comes first: python {PROGRAM} {misplaced} …')
     from drills.report.console import open_console

@@ -73,6 +73,11 @@ def available() -> dict[str, Command]:
     return {command.name: command for command in TABLE if command.exists}
 
 
+def named(name: str) -> Command | None:
+    """The command called `name`, if its module is there."""
+    return next((command for command in TABLE if command.name == name and command.exists), None)
+
+
 def exists(name: str) -> bool:
     """Whether the command called `name` is there."""
-    return any(command.name == name and command.exists for command in TABLE)
+    return named(name) is not None

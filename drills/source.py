@@ -16,6 +16,8 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+from drills import stubs
+
 LARGEST = 1 << 20
 """Bytes of the largest file that is looked at."""
 
@@ -77,7 +79,7 @@ def inspect(path: Path, exercises: tuple[str, ...], stub: str) -> Source:
     tree = parse(data)
     if isinstance(tree, Problem):
         return Source(path, sha256, problem=tree)
-    ours, theirs = _bound(ast.parse(stub)), _bound(tree)
+    ours, theirs = _bound(stubs.tree_of(stub)), _bound(tree)
     functions = tuple(Function(name, *_state(name, ours, theirs)) for name in exercises)
     return Source(path, sha256, functions)
 

@@ -8,9 +8,11 @@ Must never import torch, and never guess: a malformed marker is an error that na
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import re
 import tokenize
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from drills.errors import GraderFailed
@@ -37,7 +39,7 @@ def make_stub(solution: str, name: str) -> str:
     blocks = find_blocks(solution, name)
     if not blocks:
         raise GraderFailed(f"{name}: no {BEGIN} in it, so there is nothing for a learner to write")
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in _statements(tree) if isinstance(node, ast.FunctionDef)]
     for block in reversed(blocks):
         _cut(lines, block, _replacement(functions, block, name))
     stub = "\n".join(lines).rstrip("\n") + "\n"
@@ -74,7 +76,7 @@ def exercise_names(stub: str, name: str) -> tuple[str, ...]:
     return tuple(
         function.name
         for function in functions
-        if not function.name.startswith("_") and not is_kernel(function) and any(map(_is_turn, ast.walk(function)))
+        if not function.name.startswith("_") and not is_kernel(function) and any(map(_is_turn, _statements(function)))
     )
 
 
@@ -85,6 +87,14 @@ def is_kernel(function: ast.FunctionDef) -> bool:
         for decorator in function.decorator_list
         for node in ast.walk(decorator)
     )
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Every statement below a node; a fraction of what ast.walk visits."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for child in getattr(node, name, ()):
+            yield child
+            yield from _statements(child)
 
 
 def _is_turn(node: ast.AST) -> bool:
@@ -130,8 +140,14 @@ def _replacement(functions: list[ast.FunctionDef], block: Block, name: str) -> l
     return [f'{block.indent}raise NotImplementedError("{function.name}: your turn")']
 
 
+@functools.lru_cache(maxsize=32)
+def tree_of(text: str) -> ast.Module:
+    """The syntax tree of a text, made once; not to be changed."""
+    return ast.parse(text)
+
+
 def _parse(text: str, name: str, what: str) -> ast.Module:
     try:
-        return ast.parse(text)
+        return tree_of(text)
     except SyntaxError as error:
         raise GraderFailed(f"{name}:{error.lineno}: {what} is not Python: {error.msg}") from None

@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Asks every question of the lesson's page, and keeps the score."""
-    lesson = catalog.find(options.lesson).lesson
+    lesson = catalog.find_lesson(options.lesson)
     page = open_page.load(lesson)
     if not page.questions:
         raise WrongUse(f"content/{lesson.page.name} has no questions")

@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, console: Console) -> int:
     """Shows the page, or the part of it under one heading."""
     name, _, anchor = options.lesson.partition("#")
-    lesson = catalog.find(name).lesson
+    lesson = catalog.find_lesson(name)
     page = open_page.load(lesson)
     source = _part(page, anchor, lesson.short) if anchor else page.source
     if not options.all and not anchor:

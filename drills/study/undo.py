@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Swaps the file with the newest backup that differs from it."""
-    stem = catalog.find(options.lesson).lesson.stem if options.lesson else None
+    stem = catalog.find_lesson(options.lesson).stem if options.lesson else None
     for backup in shelf.backups(ROOT / "mine", stem):
         path, data = shelf.original(backup), shelf.read(backup)
         if data is None or data == shelf.read(path):

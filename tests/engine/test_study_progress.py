@@ -33,10 +33,11 @@ def test_a_hint_seen_stays_seen(tmp_path):
     assert progress.load(tmp_path).hints == {"l4.merge_state": 3}
 
 
-def test_the_first_pass_stays(tmp_path):
+def test_the_time_of_the_first_pass_stays_and_the_code_is_the_last(tmp_path):
     progress.record_passed({"l4.merge_state": "first"}, tmp_path)
+    when = progress.load(tmp_path).passed["l4.merge_state"]["when"]
     progress.record_passed({"l4.merge_state": "second"}, tmp_path)
-    assert progress.load(tmp_path).passed["l4.merge_state"]["sha256"] == "first"
+    assert progress.load(tmp_path).passed["l4.merge_state"] == {"when": when, "sha256": "second"}
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", "", "\x00", '"text"', "[" * 100_000])
