@@ -61,7 +61,7 @@ def start(config: pytest.Config, root: Path) -> Run:
 
     option = config.option
     target = root / option.target
-    lessons = [one for one in catalog.lessons(root) if one.solution.is_file() and (target / one.solution.name).exists()]
+    lessons = [one for one in catalog.lessons(root) if not one.missing and (target / one.solution.name).exists()]
     selections = tuple(catalog.Selection(one, one.exercises) for one in lessons)
     if not selections:
         raise WrongUse(f"--target {option.target}: no lesson's file is there")

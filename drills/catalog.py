@@ -17,6 +17,7 @@ from drills import stubs
 from drills.errors import GraderFailed, WrongUse
 
 ROOT = Path(__file__).resolve().parent.parent
+NOT_HERE = "the solutions are not in this copy, which is made for students"
 _STEM = re.compile(r"l(\d+)_[a-z0-9_]+$")
 
 
@@ -43,6 +44,11 @@ class Entry:
         return self.root / "solutions" / f"{self.stem}.py"
 
     @property
+    def kept_stub(self) -> Path:
+        """The stub as it stands in a copy for students, which has no solution to make it from."""
+        return self.root / "drills" / "lessons" / "stubs" / f"{self.stem}.py"
+
+    @property
     def tests(self) -> Path:
         """The graded tests."""
         return self.root / "tests" / f"test_{self.stem}.py"
@@ -60,18 +66,21 @@ class Entry:
     @property
     def missing(self) -> tuple[str, ...]:
         """The files that a lesson needs and that are not there, relative to the root. Empty: it can be graded."""
-        needed = (self.page, self.solution, self.tests, self.facts)
+        source = self.kept_stub if self.kept_stub.is_file() else self.solution
+        needed = (self.page, source, self.tests, self.facts)
         return tuple(str(path.relative_to(self.root)) for path in needed if not path.is_file())
 
     @cached_property
     def stub(self) -> str:
-        """The stub's text, made from the solution; GraderFailed if that is missing or malformed."""
-        name = str(self.solution.relative_to(self.root))
+        """The stub's text, made from the solution or, without one, kept; GraderFailed if that cannot be done."""
+        kept = self.kept_stub.is_file() and not self.solution.is_file()
+        source = self.kept_stub if kept else self.solution
+        name = str(source.relative_to(self.root))
         try:
-            text = self.solution.read_text(encoding="utf-8")
+            text = source.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise GraderFailed(f"{name} cannot be read: {error}") from None
-        return stubs.make_stub(text, name)
+        return text if kept else stubs.make_stub(text, name)
 
     @cached_property
     def exercises(self) -> tuple[str, ...]:
@@ -113,6 +122,11 @@ def lessons(root: Path = ROOT) -> list[Entry]:
     stems = {path.stem.removeprefix("test_") for pattern in patterns for path in root.glob(pattern)}
     numbered = [(int(match[1]), stem) for stem in stems if (match := _STEM.match(stem))]
     return [Entry(stem, root) for _, stem in sorted(numbered)]
+
+
+def has_solutions(root: Path = ROOT) -> bool:
+    """Whether the solutions are here; a copy for students has none."""
+    return (root / "solutions").is_dir()
 
 
 def find(text: str, root: Path = ROOT) -> Selection:

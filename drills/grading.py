@@ -61,7 +61,7 @@ def finish(grade: Grade, target: Path, options: argparse.Namespace, console: Con
     from drills.report import scorecard, verdict
     from drills.study import passed
 
-    scorecard.print_scorecard(grade, console, frozenset(name for name in SUGGESTED if commands.exists(name)))
+    scorecard.print_scorecard(grade, console, suggested())
     if grade.grader_error:
         console.print(f" {environment.DOCTOR}", soft_wrap=True)
     points = result_files.points_line(grade, options)
@@ -76,9 +76,17 @@ def finish(grade: Grade, target: Path, options: argparse.Namespace, console: Con
     return PASSED if options.exit_zero and not grade.grader_error else code
 
 
+def suggested() -> frozenset[str]:
+    """The commands that a scorecard may send a learner to."""
+    there = {name for name in SUGGESTED if commands.exists(name)}
+    return frozenset(there if catalog.has_solutions() else there - {"show"})
+
+
 def find_target(options: argparse.Namespace) -> Path:
     """The folder to grade; WrongUse if it is no folder."""
     if options.solutions:
+        if not catalog.has_solutions():
+            raise WrongUse(f"{catalog.NOT_HERE}: grade your own with  python grade.py")
         return ROOT / "solutions"
     if options.target is None:
         return ROOT / "mine"

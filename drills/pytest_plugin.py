@@ -12,13 +12,15 @@ import sys
 
 import pytest
 
+from drills import catalog
 from drills.by_hand import ByHand
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options for `python -m pytest`."""
     group = parser.getgroup("drills", "what is graded")
-    group.addoption("--target", default="solutions", metavar="DIR", help="folder that is graded: solutions, mine, …")
+    default = "solutions" if catalog.has_solutions() else "mine"
+    group.addoption("--target", default=default, metavar="DIR", help="folder that is graded: solutions, mine, …")
     group.addoption("--device", default="auto", choices=("auto", "cpu", "cuda"), help="where kernels run")
     group.addoption("--seed", type=int, default=None, help="repeats a run's inputs")
     # pytest-timeout has an option of this name; where it is installed, one option serves both.

@@ -22,6 +22,7 @@ from drills import catalog, grading
 from drills.catalog import ROOT, Entry, Selection
 from drills.errors import PASSED, NothingGraded, WrongUse
 from drills.report import points_file
+from drills.report.model import LEVELS
 from drills.report.points import Points, shown
 from drills.stubs import BEGIN, END
 
@@ -144,7 +145,8 @@ def points_text(points: Points, selections: list[Selection]) -> str:
     for one in selections:
         for name in one.exercises:
             lines.append(f"[{one.lesson.short}.{name}]")
-            lines += [f"{level} = {shown(worth)}" for level, worth in points.of(one.lesson.stem, name).items()]
+            table = points.of(one.lesson.stem, name)
+            lines += [f"{level} = {shown(table.get(level, 0))}" for level in LEVELS]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -43,6 +43,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if options.runs < 1:
         raise WrongUse("--runs needs a number of at least 1")
     selected = catalog.select(options.lessons)
+    if options.solutions and not catalog.has_solutions():
+        raise WrongUse(catalog.NOT_HERE)
     rows, machine = [], None
     for kind, tree in _answers(_request(selected, options)):
         if kind == "machine":
@@ -69,7 +71,7 @@ def _request(selected: list[catalog.Selection], options: argparse.Namespace) -> 
     lessons = {}
     for selection in selected:
         entry, names = selection.lesson, list(selection.exercises)
-        targets = {"solution": {"path": str(entry.solution), "exercises": names}}
+        targets = {"solution": {"path": str(entry.solution), "exercises": names}} if entry.solution.is_file() else {}
         fast = entry.solution.with_name(f"{entry.stem}_fast.py")
         if fast.is_file():
             targets["fast"] = {"path": str(fast), "exercises": names}

@@ -34,8 +34,9 @@ def next_lines(grade: Grade, console: Console, commands: frozenset[str]) -> list
             return _to_write(lesson, exercise, console)
     if grade.lessons and not grade.level:
         lesson = grade.lessons[-1]
-        lines = _step("Next", f"compare yours with solutions/{lesson.stem}.py", console)
-        return lines + (_step("", f"python grade.py show {_short(lesson)}", console) if "show" in commands else [])
+        if "show" in commands:
+            lines = _step("Next", f"compare yours with solutions/{lesson.stem}.py", console)
+            return lines + _step("", f"python grade.py show {_short(lesson)}", console)
     return []
 
 

@@ -66,5 +66,5 @@ def _show_hints(console: Console, page: Page, short: str, name: str, seen: int, 
         console.print(f" {trouble}")
     if last < STAGES:
         console.print(f" Still stuck?  python grade.py hint {short}.{name}", style="dim")
-    else:
+    elif catalog.has_solutions():
         console.print(f" That was the last.  The solution: python grade.py show {short}.{name} --anyway", style="dim")

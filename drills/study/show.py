@@ -29,6 +29,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     """Prints yours and the solution; WrongUse as long as yours does not pass and --anyway is not given."""
     selection = catalog.find(options.lesson)
     lesson = selection.lesson
+    if not lesson.solution.is_file():
+        raise WrongUse(f"{catalog.NOT_HERE}; ask whoever gave it to you")
     done = progress.load()
     waiting = [name for name in selection.exercises if f"{lesson.short}.{name}" not in done.passed]
     if waiting and not options.anyway:

@@ -26,6 +26,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.text import Text
 
+from drills import catalog
 from drills.report import first_failure, problems, rows, scorecard, words
 from drills.report.model import Failure, Grade, LessonResult
 from drills.report.rows import BAD, GOOD, QUIET, TITLE
@@ -153,6 +154,8 @@ def _next(state: State) -> list[Text]:
         return [_step("Read", f"content/{state.stem}.md"), write, _step("Stuck?", "h shows a hint")]
     if known != "passed" or state.undecided == state.exercise:
         return []
+    if not catalog.has_solutions():
+        return [_onward(state)]
     solution = _step("Look", f"python grade.py show {short}.{state.exercise}  puts the solution beside yours")
     return [_onward(state), solution]
 
