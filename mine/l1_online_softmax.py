@@ -74,7 +74,7 @@ def attend(scores: torch.Tensor, v: torch.Tensor, block: int = 64) -> torch.Tens
 
     scores: [M, N], v: [N, D], each float16, bfloat16 or float32, any strides. block: scores a step, a power of two;
     a hint. -inf marks a masked score; v is finite there.
-    Returns o [M, D] in v's dtype. A row with no score above -inf gives zeros.
+    Returns o [M, D] in v's dtype. A row with no score above -inf, N = 0 included, gives zeros.
     Traffic: every score is read once; a row of scores reads v once.
     """
     raise NotImplementedError("attend: your turn")

@@ -2,6 +2,7 @@
 
 The LSE of some scores is the logarithm of the sum of their exponentials; m and l in one number: lse = m + ln(l).
 FlashAttention keeps it natural and heads first, FlashInfer in base 2 and positions first, and calls it s.
+With no score it is -inf. In a merge such a row weighs nothing, whatever its o holds, NaN included.
 """
 
 import math

@@ -3,6 +3,9 @@
 Each part of the keys yields states (v, s): attention over that part, and the base-2 log of its softmax sum.
 States merge (l4), so a long part may be cut into splits, and a sequence into levels, without changing the result.
 
+q, k, v and pages are float16, bfloat16 or float32, of any strides; index tensors are int32 or int64.
+scale is 1/sqrt(D) if None.
+
 Names: B requests · Hq query heads · Hkv key/value heads · G = Hq / Hkv · D head dim · P shared keys · N states.
 A KV head's query rows are numbered r = request * G + g and belong to query head kv_head * G + g.
 """
@@ -145,7 +148,8 @@ def attend_paged(
     """Attention of each request to its own pages.
 
     q[B, Hq, D] · kv_cache[pages, 2, page_size, Hkv, D] · indptr[B + 1], indices[...], last_page_len[B]: request i
-    owns pages indices[indptr[i] : indptr[i + 1]], in that order; the last holds last_page_len[i] keys.
+    owns pages indices[indptr[i] : indptr[i + 1]], in that order; the last holds last_page_len[i] keys, and its other
+    slots may hold NaN. Without pages last_page_len[i] is not looked at. indptr[0] may exceed 0.
     → v[B, Hq, D] float32, s[B, Hq] float32 base 2; no pages give (0, -inf).
     """
     raise NotImplementedError("attend_paged: your turn")
@@ -161,7 +165,10 @@ def cascade(
     last_page_len: torch.Tensor,
     scale: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """`attend_shared` and `attend_paged`, merged: v[B, Hq, D] in q's dtype, s[B, Hq] float32 base 2."""
+    """`attend_shared` and `attend_paged`, merged: v[B, Hq, D] in q's dtype, s[B, Hq] float32 base 2.
+
+    A request with no key on either side gives (0, -inf).
+    """
     raise NotImplementedError("cascade: your turn")
 
 
@@ -175,6 +182,6 @@ def multi_level_cascade(
 
     A level is (group_indptr[groups + 1], kv_indptr[groups + 1], kv_indices[...], kv_last_page_len[groups]);
     group g holds requests group_indptr[g] to group_indptr[g + 1]. A request in no group is empty at that level.
-    → v[B, Hq, D] in q's dtype, s[B, Hq] float32 base 2.
+    → v[B, Hq, D] in q's dtype, s[B, Hq] float32 base 2; a request with no key at any level gives (0, -inf).
     """
     raise NotImplementedError("multi_level_cascade: your turn")

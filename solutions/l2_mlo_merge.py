@@ -2,7 +2,7 @@
 
 One query leaves most of a GPU idle, so its keys are split into parts that run side by side. A part leaves behind
 m (its largest score), l (its sum of exp(score - m)) and o (its own attention output, normalized), and these merge.
-A part with no keys has m = -inf, l = 0, o = 0, and weighs nothing.
+A part with no keys has m = -inf, l = 0, o = 0. In a merge it weighs nothing, whatever its o holds, NaN included.
 """
 
 import math

@@ -1,7 +1,8 @@
 """Lesson 4: FlashInfer's merge API.
 
 A state is what attention over some of the keys leaves behind: v, its normalized output, and s, the base-2
-log-sum-exp of its scores. Two states merge with the weights 2^s_a and 2^s_b. An empty state has s = -inf and weighs 0.
+log-sum-exp of its scores. Two states merge with the weights 2^s_a and 2^s_b. An empty state has s = -inf: it
+weighs 0, and what its v holds, NaN included, is not used.
 """
 
 import torch

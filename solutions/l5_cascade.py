@@ -3,6 +3,9 @@
 Each part of the keys yields states (v, s): attention over that part, and the base-2 log of its softmax sum.
 States merge (l4), so a long part may be cut into splits, and a sequence into levels, without changing the result.
 
+q, k, v and pages are float16, bfloat16 or float32, of any strides; index tensors are int32 or int64.
+scale is 1/sqrt(D) if None.
+
 Names: B requests · Hq query heads · Hkv key/value heads · G = Hq / Hkv · D head dim · P shared keys · N states.
 A KV head's query rows are numbered r = request * G + g and belong to query head kv_head * G + g.
 """
@@ -253,7 +256,7 @@ def blocks(q: torch.Tensor, rows: int) -> dict:
 
     Two tiles of BLOCK_N keys a stage (K and V) take at most 32 KiB, so three stages and 64 rows of q fit an A100.
     Few rows are bound by memory: small tiles let more programs run beside each other. float32 has no matrix unit, and
-    a product of its tiles lives in registers: 16 keys at a time. tl.dot needs 16 of everything.
+    a product of its tiles lives in registers: 16 keys at a time. tl.dot sums over 16 at least.
     """
     half = q.element_size() == 2
     block_d = max(16, triton.next_power_of_2(q.shape[2]))
@@ -362,7 +365,8 @@ def attend_paged(
     """Attention of each request to its own pages.
 
     q[B, Hq, D] · kv_cache[pages, 2, page_size, Hkv, D] · indptr[B + 1], indices[...], last_page_len[B]: request i
-    owns pages indices[indptr[i] : indptr[i + 1]], in that order; the last holds last_page_len[i] keys.
+    owns pages indices[indptr[i] : indptr[i + 1]], in that order; the last holds last_page_len[i] keys, and its other
+    slots may hold NaN. Without pages last_page_len[i] is not looked at. indptr[0] may exceed 0.
     → v[B, Hq, D] float32, s[B, Hq] float32 base 2; no pages give (0, -inf).
     """
     # BEGIN SOLUTION
@@ -384,7 +388,10 @@ def cascade(
     last_page_len: torch.Tensor,
     scale: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """`attend_shared` and `attend_paged`, merged: v[B, Hq, D] in q's dtype, s[B, Hq] float32 base 2."""
+    """`attend_shared` and `attend_paged`, merged: v[B, Hq, D] in q's dtype, s[B, Hq] float32 base 2.
+
+    A request with no key on either side gives (0, -inf).
+    """
     # BEGIN SOLUTION
     scale = q.shape[2] ** -0.5 if scale is None else scale
     level = (None, indptr, indices, last_page_len)
@@ -406,7 +413,7 @@ def multi_level_cascade(
 
     A level is (group_indptr[groups + 1], kv_indptr[groups + 1], kv_indices[...], kv_last_page_len[groups]);
     group g holds requests group_indptr[g] to group_indptr[g + 1]. A request in no group is empty at that level.
-    → v[B, Hq, D] in q's dtype, s[B, Hq] float32 base 2.
+    → v[B, Hq, D] in q's dtype, s[B, Hq] float32 base 2; a request with no key at any level gives (0, -inf).
     """
     # BEGIN SOLUTION
     scale = q.shape[2] ** -0.5 if scale is None else scale
