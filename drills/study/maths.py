@@ -15,7 +15,7 @@ SYMBOLS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "varepsilon": "ε", "lambda": "λ", "mu": "μ",
     "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "omega": "ω", "Delta": "Δ", "Sigma": "Σ", "Omega": "Ω",
     "sum": "Σ", "prod": "Π", "int": "∫", "infty": "∞", "ell": "ℓ", "partial": "∂", "nabla": "∇", "emptyset": "∅",
-    "varnothing": "∅", "cdot": "·", "times": "×", "div": "÷", "pm": "±", "oplus": "⊕", "otimes": "⊗", "odot": "⊙",
+    "varnothing": "∅", "cdot": "⋅", "times": "×", "div": "÷", "pm": "±", "oplus": "⊕", "otimes": "⊗", "odot": "⊙",
     "circ": "∘", "bullet": "•", "star": "*", "ast": "*", "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥", "neq": "≠",
     "ne": "≠", "approx": "≈", "equiv": "≡", "sim": "~", "propto": "∝", "ll": "≪", "gg": "≫", "in": "∈", "notin": "∉",
     "cup": "∪", "cap": "∩", "subset": "⊂", "subseteq": "⊆", "setminus": "∖", "to": "→", "rightarrow": "→",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from drills.catalog import ROOT
+from drills.catalog import ROOT, Entry
 from drills.study import own_code, progress
 
 if TYPE_CHECKING:
@@ -29,6 +29,13 @@ def keep(grade: Grade) -> str:
         for name in passed:
             names[f"{lesson.stem.split('_', 1)[0]}.{name}"] = fingerprint(codes.get(name, ""))
     return progress.record_passed(names) if names else ""
+
+
+def changed(lesson: Entry, done: progress.Progress) -> frozenset[str]:
+    """The exercises of a lesson that have passed and whose own code is another now. Reads the file, runs nothing."""
+    now = own_code.codes(lesson.mine, lesson.exercises)
+    kept = {name: done.passed.get(f"{lesson.short}.{name}", {}).get("sha256", "") for name in lesson.exercises}
+    return frozenset(name for name, sha256 in kept.items() if sha256 and fingerprint(now.get(name, "")) != sha256)
 
 
 def _codes(stem: str, sha256: str, names: list[str]) -> dict[str, str]:

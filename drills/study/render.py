@@ -11,6 +11,9 @@ from rich.segment import Segment, Segments
 from drills.study.layout import lines, runs
 from drills.study.markdown import parser
 
+TIMES = str.maketrans("·", "⋅")
+"""On a page a dot between words is always a product; as a sign of its own it is "*" in ASCII, not a separator."""
+
 WIDEST = 100
 """Columns: longer lines are hard to read."""
 
@@ -19,7 +22,7 @@ def show(console: Console, source: str, *, indent: int = 0) -> None:
     """Prints Markdown to the console, `indent` columns in from the left, without blanks at the ends of lines."""
     width = min(console.width, WIDEST) - indent
     segments = []
-    for line in lines(parser().parse(source), width):
+    for line in lines(parser().parse(source.translate(TIMES)), width):
         if line:
             segments.append(Segment(" " * indent))
             segments += [Segment(words, style) for words, style in line]

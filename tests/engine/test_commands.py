@@ -1,5 +1,6 @@
 """The commands that only read and write files: run as a learner runs them, on a small repository of their own."""
 
+import json
 import os
 import re
 import resource
@@ -8,6 +9,8 @@ import sys
 
 import pytest
 from repository_of_its_own import build, grade
+
+from drills.study import own_code, passed
 
 LESSON = "l4_merge_states"
 LIGHT = ["list", "reset l4", "undo l4", "show l4 --anyway", "hint l4", "read l4", "quiz l4 --list", "--help", "hint -h"]
@@ -141,6 +144,19 @@ def test_show_waits_until_yours_passes(root):
     said = grade(root, "show l4.merge_state")
     assert said.count("def merge_state(x)") == 2
     assert "def merge_states(x)" not in said
+
+
+def test_list_says_what_has_changed_since_it_passed(root):
+    write_answer(root, "merge_state")
+    write_answer(root, "merge_states")
+    codes = own_code.codes(mine(root), ["merge_state", "merge_states"])
+    kept_codes = {f"l4.{name}": {"when": "", "sha256": passed.fingerprint(code)} for name, code in codes.items()}
+    (root / "mine" / ".progress.json").write_text(json.dumps({"passed": kept_codes}))
+    mine(root).write_text(mine(root).read_text().replace("return 2 * x", "return 3 * x", 1))
+    said = grade(root, "list")
+    assert re.search(r"merge_state +passed +changed since +mine/l4_merge_states.py:\d+\n", said)
+    assert re.search(r"merge_states +passed +mine/l4_merge_states.py:\d+\n", said)
+    assert said.rstrip().endswith("2 of 5 exercises passed")
 
 
 @pytest.mark.parametrize("columns", ["80", "140"])

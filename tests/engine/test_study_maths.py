@@ -27,6 +27,7 @@ from drills.study.maths import to_text, unknown
         (r"\begin{aligned} a &= b \\ c &= d \end{aligned}", "a = b\nc = d"),
         (r"\left( a \right)", "(a)"),
         (r"\hat{m}", "m̂"),
+        (r"a \cdot b", "a ⋅ b"),
         (r"\nonsense x", "nonsense x"),
         ("", ""),
         (r"\frac{a", "a/()"),

@@ -157,3 +157,7 @@ def test_every_sign_of_a_page_has_a_counterpart_in_ascii(lesson):
 
 def test_powers_stay_powers_in_ascii():
     assert ascii_only("2³¹ −10⁴ x⁻¹ log₂ m²") == "2^31 -10^4 x^-1 log2 m^2"
+
+
+def test_a_product_is_a_star_in_ascii_in_prose_and_in_formulas():
+    assert ascii_only(shown("Row i · H + h, and $2 \\cdot D$ bytes.", 60)) == " Row i * H + h, and 2 * D bytes.\n"
