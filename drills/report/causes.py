@@ -37,9 +37,11 @@ def causes(grade: Grade) -> set[Cause]:
     found: set[Cause] = set()
     for lesson in filter(is_graded, grade.lessons):
         for exercise in lesson.exercises:
-            found |= {of_failure(lesson.stem, test.failure) for test in exercise.tests if _failed(test.failure)}
+            here = {of_failure(lesson.stem, test.failure) for test in exercise.tests if _failed(test.failure)}
+            # Where one failure of an exercise is explained, those that are not most often have the same cause.
+            found |= {one for one in here if one.explained} or here
             if exercise.state == "missing":
-                found.add(Cause(lesson.stem, kinds.phrase("missing_function")))
+                found.add(of_failure(lesson.stem, Failure("missing_function", "value")))
     return found
 
 

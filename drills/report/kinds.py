@@ -46,7 +46,7 @@ PHRASES = {
     "other": "a failure on inputs that are kept back",
 }
 
-UNEXPLAINED = frozenset({"wrong_value", "not_finite", "disagree", "assertion", "not_run", "other"})
+UNEXPLAINED = frozenset({"wrong_value", "not_finite", "disagree", "assertion", "not_run", "other", "missing_function"})
 """Kinds that say that something is wrong but not what was misunderstood."""
 
 

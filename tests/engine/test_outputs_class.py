@@ -83,6 +83,15 @@ def test_a_cause_counts_once_a_submission_in_however_many_tests():
     assert found.top() == [(Cause(L4, "exp was used where s is in base 2", mistake=True), 31)]
 
 
+def test_a_failure_without_a_cause_beside_one_that_has_one_is_not_counted():
+    unknown = Failure("wrong_value", "value", got="x")
+    tests = [
+        TestResult(str(n), "t", "merge_state", "value", "failed", one) for n, one in enumerate([unknown, WRONG_VALUE])
+    ]
+    made = grade(lesson(L4, result("merge_state", tests, value="failed")))
+    assert [cause.says for cause in causes(made)] == ["exp was used where s is in base 2"]
+
+
 def test_what_is_not_explained_is_counted_but_not_shown_as_common():
     unknown = Failure("wrong_value", "value", got="x")
     found = statistics(*(one(str(number), "x", failed("merge_state", unknown, "a")) for number in range(5)), CLASS[3])

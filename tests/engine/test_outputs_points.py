@@ -10,6 +10,7 @@ from sample_class import L4, NOT_TRITON, levels, result
 from sample_grades import WRONG_VALUE, failed, gone, grade, lesson, passed, stopped, waiting
 
 from drills import result_files
+from drills.catalog import ROOT
 from drills.errors import WrongUse
 from drills.report import points_file
 from drills.report.model import LEVELS, ExerciseResult, LevelResult, TestResult
@@ -178,6 +179,15 @@ def test_the_docstring_is_a_table_that_can_be_loaded(tmp_path):
     points = table(example, tmp_path)
     assert points.of(L4, "merge_states") == {"value": 800, "edge": 200, "memory": 200, "traffic": 200, "compile": 100}
     assert points.most("l5_cascade", "cascade") == 2000
+
+
+def test_the_instructors_page_states_the_default_and_an_example_that_can_be_loaded(tmp_path):
+    page = (ROOT / "INSTRUCTORS.md").read_text(encoding="utf-8").split("### Points")[1]
+    worth = ", ".join(f"`{level}` {shown(hundredths)}" for level, hundredths in DEFAULT.items())
+    assert f"An exercise is worth {shown(sum(DEFAULT.values()))} points: {worth}." in page
+    points = table(page.split("```toml")[1].split("```")[0], tmp_path)
+    assert points.most(L4, "merge_states") == 2000
+    assert points.of(L4, "merge_state") == {"value": 800, "edge": 300, "memory": 200, "traffic": 200, "compile": 100}
 
 
 def test_the_line_after_a_scorecard_is_there_only_if_points_were_asked_for(tmp_path):
