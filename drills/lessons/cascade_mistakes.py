@@ -1,180 +1,164 @@
-"""The misconceptions about cascade attention that are recognized, with what is said to the learner.
+"""The misconceptions about cascade and multi_level_cascade that are recognized, with what is said to the learner.
 
-The formulas stand in cascade_formulas.py. Never used by graded code.
+The formulas stand in cascade_formulas.py; attend_mistakes.py has those of the two halves. Never used by graded code.
 """
 
 from __future__ import annotations
 
+import torch
+
+from drills.lessons import attend_draws as draws
 from drills.lessons import cascade_formulas as formulas
+from drills.lessons.attend_formulas import keys_of_full_pages, keys_sorted
+from drills.lessons.attend_mistakes import FULL, HEAD, IN_ORDER, LAST, PAGED, PHYSICAL, SCALE, SHARED
 from drills.lessons.base import Mistake
+from drills.lessons.paging import draw_cascade, draw_levels
 
-HEAD = "which-kv-head", "Query head h was sent to KV head h % Hkv. Its KV head is h // G, with G = Hq / Hkv."
 BASE = "one-base-for-both-sides"
-PHYSICAL = "pages-in-physical-order"
-LAST = "the-last-page"
+WEIGHTS = "averaging-the-two-sides"
+NO_KEYS = "a-request-with-no-suffix"
+GROUPS = "every-level-and-every-group"
+TYPES = (None, torch.float16, torch.bfloat16)
 
-MISTAKES = (
-    Mistake(
-        "shared_head_modulo", "attend_shared", lambda *a: formulas.shared(*a, kv_head=formulas.modulo), HEAD[1], HEAD[0]
+
+def _cascade(name, formula, says, anchor, **more) -> Mistake:
+    return Mistake(f"cascade_{name}", "cascade", formula, says, anchor, **more)
+
+
+def _levels(name, formula, says, anchor, **more) -> Mistake:
+    return Mistake(f"levels_{name}", "multi_level_cascade", formula, says, anchor, **more)
+
+
+CASCADE = (
+    _cascade(
+        "average", formulas.averaged,
+        "The shared and the own result were averaged. Each weighs 2^s: a long prefix counts for more than a short "
+        "suffix.", WEIGHTS,
     ),
-    Mistake(
-        "shared_natural_s",
-        "attend_shared",
-        lambda *a: formulas.to_natural(formulas.shared(*a)),
-        "s is the natural log of the softmax sum. It must be base 2: divide by ln 2, or use log2 and exp2 throughout.",
-        BASE,
+    _cascade(
+        "added", formulas.added,
+        "The shared and the own result were added. Both are normalized: each weighs its share of 2^s.", WEIGHTS,
     ),
-    Mistake(
-        "shared_scale_forgotten",
-        "attend_shared",
-        formulas.unscaled_shared,
-        "The scores were not scaled: multiply q·k by scale, 1/sqrt(D) unless given.",
-        "the-scale",
+    _cascade(
+        "weights_swapped", formulas.swapped,
+        "The two weights are swapped: the shared result has the own side's, and the reverse.", WEIGHTS,
     ),
-    Mistake(
-        "paged_physical_order",
-        "attend_paged",
-        formulas.with_keys(formulas.keys_sorted),
-        "The pages were taken in the order in which they lie in the cache, so the wrong page was treated as the last. "
-        "Their order is that of `indices`.",
-        PHYSICAL,
+    _cascade(
+        "merged_with_exp", formulas.merged_with_exp,
+        "The two sides were merged with e^s. s is base 2: a side weighs 2^s.", BASE,
     ),
-    Mistake(
-        "paged_table_ignored",
-        "attend_paged",
-        formulas.with_keys(formulas.keys_without_table),
-        "Page indptr[i] + j of the cache was read. The table has one more step: indices[indptr[i] + j] is the page.",
-        PHYSICAL,
-    ),
-    Mistake(
-        "paged_last_len_ignored",
-        "attend_paged",
-        formulas.with_keys(formulas.keys_of_full_pages),
-        "All slots of the last page were used. It holds last_page_len keys; what follows is not part of the request.",
-        LAST,
-    ),
-    Mistake(
-        "paged_last_page_dropped",
-        "attend_paged",
-        formulas.with_keys(formulas.keys_without_last_page),
-        "The last page was left out. It counts too, with its first last_page_len keys.",
-        LAST,
-    ),
-    Mistake(
-        "paged_head_modulo", "attend_paged", lambda *a: formulas.paged(*a, kv_head=formulas.modulo), HEAD[1], HEAD[0]
-    ),
-    Mistake(
-        "paged_natural_s",
-        "attend_paged",
-        lambda *a: formulas.to_natural(formulas.paged(*a)),
-        "s is the natural log of the softmax sum. It must be base 2: divide by ln 2, or use log2 and exp2 throughout.",
-        BASE,
-    ),
-    Mistake(
-        "paged_scale_forgotten",
-        "attend_paged",
-        formulas.unscaled_paged,
-        "The scores were not scaled: multiply q·k by scale, 1/sqrt(D) unless given.",
-        "the-scale",
-    ),
-    Mistake(
-        "cascade_average",
-        "cascade",
-        lambda *a: formulas.average(list(formulas.both(*a))),
-        "The shared and the own result were averaged. Each weighs 2^s: a long prefix counts "
-        "for more than a short suffix.",
-        "averaging-the-two-sides",
-    ),
-    Mistake(
-        "cascade_shared_natural",
-        "cascade",
-        formulas.shared_natural,
+    _cascade(
+        "shared_natural", formulas.shared_natural,
         "The shared side's s is a natural log and the own side's base 2. Both must be base 2 before they are merged.",
         BASE,
     ),
-    Mistake(
-        "cascade_own_natural",
-        "cascade",
-        formulas.own_natural,
+    _cascade(
+        "own_natural", formulas.own_natural,
         "The own side's s is a natural log and the shared side's base 2. Both must be base 2 before they are merged.",
         BASE,
     ),
-    Mistake(
-        "cascade_prefix_twice",
-        "cascade",
-        formulas.prefix_twice,
+    _cascade(
+        "natural_s", formulas.result_natural,
+        "The merged s is a natural log. It must be base 2, as both sides' s are.", BASE,
+    ),
+    _cascade(
+        "prefix_twice", formulas.prefix_twice,
         "The prefix was counted twice: once shared and once more on the request's own side.",
         "the-prefix-counted-twice",
     ),
-    Mistake(
-        "cascade_empty_suffix_nan",
-        "cascade",
-        formulas.empty_suffix_nan,
+    _cascade(
+        "empty_suffix_nan", formulas.nan_where_empty(1, True),
         "A request with no page of its own became NaN. Its own state is (0, -inf): shift by 0 where s is -inf and "
         "divide by 1 where the sum is 0.",
-        "a-request-with-no-suffix",
-        cases=formulas.draw_suffix_missing,
+        NO_KEYS, cases=draws.draw_suffix_missing, variants=(formulas.nan_where_empty(1, False),),
     ),
-    Mistake(
-        "cascade_shared_s",
-        "cascade",
-        formulas.only_shared_s,
+    _cascade(
+        "no_prefix_nan", formulas.nan_where_empty(0, False),
+        "A prefix with no key made NaN. The shared state is then (0, -inf): divide by 1 where the sum is 0.",
+        NO_KEYS, cases=draws.draw_prefix_missing, variants=(formulas.nan_where_empty(0, True),),
+    ),
+    _cascade(
+        "shared_s", formulas.with_s(lambda prefix, own: prefix),
         "s is that of the prefix alone. The merged s is the log of both sums: log2(2^s_shared + 2^s_own).",
         "s-merges-too",
     ),
-    Mistake("cascade_head_modulo", "cascade", formulas.modulo_cascade, HEAD[1], HEAD[0]),
-    Mistake(
-        "cascade_physical_order",
-        "cascade",
-        formulas.cascade_with_keys(formulas.keys_sorted),
-        "The pages were taken in the order in which they lie in the cache, so the wrong page was treated as the last. "
-        "Their order is that of `indices`.",
-        PHYSICAL,
+    _cascade(
+        "s_is_max", formulas.with_s(torch.maximum),
+        "s is the larger of the two. The merged s is the log of both sums: log2(2^s_shared + 2^s_own).",
+        "s-merges-too",
     ),
-    Mistake(
-        "cascade_last_len_ignored",
-        "cascade",
-        formulas.cascade_with_keys(formulas.keys_of_full_pages),
-        "All slots of the last page were used. It holds last_page_len keys; what follows is not part of the request.",
-        LAST,
+    _cascade(
+        "s_is_sum", formulas.with_s(torch.add),
+        "The two s were added. It is their powers that add: s = log2(2^s_shared + 2^s_own).", "s-merges-too",
     ),
-    Mistake(
-        "levels_in_half",
-        "multi_level_cascade",
-        formulas.levels_in_half,
+    _cascade(
+        "own_scale_ignored", formulas.merged_parts(own_scaled=False),
+        "The scale given reached the prefix only. Hand it to both sides.", SCALE,
+        cases=draws.with_scale(draw_cascade),
+    ),
+    _cascade(
+        "shared_scale_ignored", formulas.merged_parts(shared_scaled=False),
+        "The scale given reached the own pages only. Hand it to both sides.", SCALE,
+        cases=draws.with_scale(draw_cascade),
+    ),
+    _cascade(
+        "scale_ignored", formulas.merged_parts(shared_scaled=False, own_scaled=False),
+        "The scale given was ignored: 1/sqrt(D) is only the default.", SCALE, cases=draws.with_scale(draw_cascade),
+    ),
+    _cascade("head_modulo", formulas.MODULO, *HEAD),
+    _cascade("physical_order", formulas.cascade_with_keys(keys_sorted), IN_ORDER, PHYSICAL),
+    _cascade("last_len_ignored", formulas.cascade_with_keys(keys_of_full_pages), FULL, LAST),
+)  # fmt: skip
+
+LEVELS = (
+    _levels(
+        "in_half", formulas.levels_in_half(None),
         "The levels were merged one after another with (v, s) rounded to half precision each time. Keep both in "
         "float32 until the last merge.",
-        "levels-merged-in-half-precision",
-        cases=formulas.draw_half_levels,
+        "levels-merged-in-half-precision", cases=draws.draw_half_levels,
+        variants=tuple(formulas.levels_in_half(dtype, parts) for dtype in TYPES for parts in (True, False))[1:],
     ),
-    Mistake(
-        "levels_averaged",
-        "multi_level_cascade",
-        formulas.levels_averaged,
-        "The levels' results were averaged. Each weighs 2^s.",
-        "averaging-the-two-sides",
+    _levels(
+        "averaged", formulas.levels_averaged, "The levels' results were averaged. Each weighs 2^s.", WEIGHTS,
+        variants=(formulas.levels_averaged_in_turn(True), formulas.levels_averaged_in_turn(False)),
     ),
-    Mistake(
-        "levels_first_only",
-        "multi_level_cascade",
-        formulas.first_level_only,
-        "Only the first level reached the result.",
-        "every-level-and-every-group",
+    _levels("first_only", formulas.one_level(0), "Only the first level reached the result.", GROUPS),
+    _levels("last_only", formulas.one_level(-1), "Only the last level reached the result.", GROUPS),
+    _levels(
+        "s_of_one", formulas.s_of_level(0), "s is that of one level alone. s merges too: it is the log of all sums.",
+        "s-merges-too", variants=(formulas.s_of_level(-1),),
     ),
-    Mistake(
-        "levels_natural",
-        "multi_level_cascade",
-        formulas.levels_natural,
-        "The levels' s are natural logs and were merged with exp2. Use base 2 throughout.",
-        BASE,
+    _levels(
+        "natural", formulas.levels_natural,
+        "The levels' s are natural logs and were merged with exp2. Use base 2 throughout.", BASE,
     ),
-    Mistake(
-        "levels_outsider_nan",
-        "multi_level_cascade",
-        formulas.outsider_nan,
-        "A request in no group of a level became NaN. At that level it is empty: s = -inf, and "
-        "nothing writes it for you.",
-        "every-level-and-every-group",
-        cases=formulas.draw_outsider,
+    _levels(
+        "scale_ignored", formulas.levels_default_scale, "The scale given was ignored: 1/sqrt(D) is only the default.",
+        SCALE, cases=draws.with_scale(draw_levels),
     ),
-)
+    _levels(
+        "group_by_number", formulas.by_group(formulas.group_of_its_number),
+        "Request i was taken to be in group i. Group g holds requests group_indptr[g] up to group_indptr[g + 1].",
+        GROUPS,
+    ),
+    _levels(
+        "equal_groups", formulas.by_group(formulas.group_of_equal_size(lambda bounds, n: int(bounds[-1]) // n)),
+        "Every group was taken to have equally many requests. Group g holds group_indptr[g] up to "
+        "group_indptr[g + 1].",
+        GROUPS, cases=draws.draw_uneven_groups,
+    ),
+    _levels(
+        "group_end_included", formulas.by_group(formulas.group_with_its_end),
+        "A group was taken to hold request group_indptr[g + 1] too. That one belongs to the next group.", GROUPS,
+        variants=(formulas.by_group(formulas.first_group_with_its_end), formulas.groups_overlap),
+        cases=draws.draw_uneven_groups,
+    ),
+    _levels(
+        "outsider_nan", formulas.outsider_nan(True),
+        "A request in no group of a level became NaN. At that level it is empty: s = -inf, and nothing writes it for "
+        "you.",
+        GROUPS, cases=draws.draw_outsider, variants=(formulas.outsider_nan(False),),
+    ),
+)  # fmt: skip
+
+MISTAKES = (*SHARED, *PAGED, *CASCADE, *LEVELS)

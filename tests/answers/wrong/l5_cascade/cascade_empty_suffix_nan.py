@@ -2,7 +2,7 @@
 
 exercise: cascade
 level: edge
-diagnosis: not_finite
+diagnosis: cascade_empty_suffix_nan
 """
 
 import torch

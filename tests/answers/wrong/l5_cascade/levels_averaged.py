@@ -2,7 +2,7 @@
 
 exercise: multi_level_cascade
 level: value
-diagnosis: wrong_value
+diagnosis: levels_averaged
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: multi_level_cascade
 level: value
-diagnosis: not_finite
+diagnosis: levels_outsider_nan
 """
 
 import torch

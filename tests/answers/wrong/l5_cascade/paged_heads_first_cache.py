@@ -2,7 +2,7 @@
 
 exercise: attend_paged
 level: value
-diagnosis: wrong_value
+diagnosis: paged_heads_first
 """
 
 import torch

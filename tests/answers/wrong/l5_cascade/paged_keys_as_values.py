@@ -2,7 +2,7 @@
 
 exercise: attend_paged
 level: value
-diagnosis: wrong_value
+diagnosis: paged_keys_as_values
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: attend_paged
 level: edge
-diagnosis: not_finite
+diagnosis: paged_nan_past_the_end
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: attend_paged
 level: edge
-diagnosis: wrong_value
+diagnosis: paged_table_starts_at_zero
 """
 
 import torch

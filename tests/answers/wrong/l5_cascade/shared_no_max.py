@@ -2,7 +2,7 @@
 
 exercise: attend_shared
 level: edge
-diagnosis: wrong_value
+diagnosis: shared_no_max
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: attend_shared
 level: edge
-diagnosis: not_finite
+diagnosis: shared_empty_nan
 """
 
 import torch

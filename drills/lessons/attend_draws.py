@@ -1,0 +1,105 @@
+"""Small cases of l5 in which a mistake shows that ordinary ones hide. Every draw differs.
+
+What the judge diagnoses with. Never used by graded code.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from drills.lessons.base import Args
+from drills.lessons.paging import draw_cascade, draw_levels, draw_paged, draw_shared, random_pages
+
+
+def _scale(rng) -> float:
+    return 0.5 + float(torch.rand((), generator=rng))
+
+
+def with_scale(draw):
+    """The same with a scale of its own."""
+    return lambda rng: (*draw(rng), _scale(rng))
+
+
+def draw_long_prefix(rng) -> Args:
+    """One request, 4 query heads on 2 KV heads, 130 to 140 keys whose scores rise: the max moves in late blocks too."""
+    keys = 130 + int(torch.randint(11, (), generator=rng))
+    q, k, v = (torch.randn(n, heads, 8, generator=rng) for n, heads in ((1, 4), (keys, 2), (keys, 2)))
+    q[..., 0] = 3.0
+    k[..., 0] = torch.linspace(-3.0, 3.0, keys)[:, None]
+    return q, k, v
+
+
+def draw_long_run(rng) -> Args:
+    """The same keys in the pages of one request."""
+    q, k, v = draw_long_prefix(rng)
+    cache, *table = random_pages([len(k)], 16, 2, 8, torch.float32, rng, beyond=3.0)
+    pages = table[1].long()
+    for place, x in ((0, k), (1, v)):
+        filled = torch.cat([x, torch.full((-len(k) % 16, 2, 8), 3.0)])
+        cache[pages, place] = filled.reshape(-1, 16, 2, 8)
+    return q, cache, *table
+
+
+def draw_huge_scores(rng) -> Args:
+    """Scores of about 280 and, for another request, of -280."""
+    q, k, v = draw_shared(rng)
+    q[:, :, 0], k[..., 0] = 20.0, 40.0
+    q[1, :, 0] = -20.0
+    return q, k, v
+
+
+def draw_no_prefix(rng) -> Args:
+    q, k, v = draw_shared(rng)
+    return q, k[:0], v[:0]
+
+
+def draw_no_pages(rng) -> Args:
+    """The first request has pages, the others have none."""
+    q, kv_cache, indptr, indices, last = draw_paged(rng)
+    indptr[2:] = indptr[1].clone()
+    return q, kv_cache, indptr, indices, last
+
+
+def draw_poisoned_pages(rng) -> Args:
+    """NaN past the last page's length."""
+    q, *_ = draw_paged(rng)
+    lengths = (1 + 4 * torch.randint(3, (3,), generator=rng) + torch.randint(3, (3,), generator=rng)).tolist()
+    return q, *random_pages(lengths, 4, 2, 8, torch.float32, rng, beyond=math.nan)
+
+
+def draw_late_table(rng) -> Args:
+    """indptr starts at 2; the two entries of `indices` before it belong to nobody."""
+    q, *_ = draw_paged(rng)
+    lengths = (1 + torch.randint(10, (3,), generator=rng)).tolist()
+    return q, *random_pages(lengths, 4, 2, 8, torch.float32, rng, before=2, beyond=3.0)
+
+
+def draw_suffix_missing(rng) -> Args:
+    q, k, v, kv_cache, indptr, indices, last = draw_cascade(rng)
+    indptr[2:] = indptr[1].clone()
+    return q, k, v, kv_cache, indptr, indices, last
+
+
+def draw_prefix_missing(rng) -> Args:
+    q, k, v, *own = draw_cascade(rng)
+    return q, k[:0], v[:0], *own
+
+
+def draw_outsider(rng) -> Args:
+    q, kv_cache, levels = draw_levels(rng)
+    group_indptr, *own = levels[1]
+    return q, kv_cache, [levels[0], (group_indptr.clamp(max=3), *own), levels[2]]
+
+
+def draw_half_levels(rng) -> Args:
+    q, kv_cache, levels = draw_levels(rng)
+    return q.half(), kv_cache.half(), levels
+
+
+def draw_uneven_groups(rng) -> Args:
+    """Groups of one and of three requests, and one request in no group of the last level."""
+    q, kv_cache, (first, (halves, *two), (_, *four)) = draw_levels(rng)
+    order = torch.tensor([0, 1, 4]).to(halves), torch.tensor([0, 1, 1, 2, 3]).to(halves)
+    return q, kv_cache, [first, (order[0], *two), (order[1], *four)]

@@ -1,0 +1,253 @@
+"""What l5's misconceptions about attend_shared and attend_paged yield, in float64.
+
+Each takes the arguments of its exercise and answers what code written with that misconception would return. Slips in
+how a state is made of (m, l, o) serve both exercises. Never used by graded code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from drills.lessons.oracle import LOG2_E, softmax_stats
+from drills.lessons.paging import State, attend, default_scale, gather, keys_of, stack
+from drills.lessons.parts import scores
+from drills.lessons.running import over_l, run_heads
+from drills.lessons.softmax_formulas import Recurrence
+
+Slip = Callable[[Tensor, Tensor, Tensor], State]
+"""(m[Hq] natural, l[Hq], o[Hq, D] normalized) of one request → the state that is made of them."""
+
+
+def modulo(h: int, group: int, kv_heads: int) -> int:
+    return h % kv_heads
+
+
+def to_natural(state: State) -> State:
+    return state[0], state[1] * math.log(2)
+
+
+def shared(q, k, v, scale=None, kv_head=None) -> State:
+    return stack([attend(one, k, v, scale, kv_head) for one in q], q)
+
+
+def paged(q, kv_cache, indptr, indices, last_page_len, scale=None, *, kv_head=None, keys=keys_of) -> State:
+    own = [keys(kv_cache, indptr, indices, last_page_len, i) for i in range(len(q))]
+    return stack([attend(one, k, v, scale, kv_head) for one, (k, v) in zip(q, own, strict=True)], q)
+
+
+# The scale.
+
+
+def scaled_by(right, change):
+    """`right` with another scale: change(q, scale) is what code takes for it."""
+
+    def formula(q, *rest):
+        tensors = [x for x in rest if isinstance(x, Tensor)]
+        scale = rest[len(tensors)] if len(rest) > len(tensors) else None
+        return right(q, *tensors, change(q, scale))
+
+    return formula
+
+
+def forgotten(q, scale):
+    return 1.0
+
+
+def ignored(q, scale):
+    return None
+
+
+def twice(q, scale):
+    return default_scale(q, scale) ** 2
+
+
+def without_log2e(q, scale):
+    """exp2 of scores that do not carry log2(e)."""
+    return default_scale(q, scale) * math.log(2)
+
+
+# A state made of m, l and o.
+
+
+def with_slip(slip: Slip, keys=None):
+    """attend_shared, or attend_paged where `keys` says which keys a request has, with states made by `slip`."""
+
+    def formula(q, *rest):
+        tensors = [x for x in rest if isinstance(x, Tensor)]
+        scale = rest[len(tensors)] if len(rest) > len(tensors) else None
+        own = [tensors if keys is None else keys(*tensors, i) for i in range(len(q))]
+        return stack([slip(*_triple(one, k, v, scale)) for one, (k, v) in zip(q, own, strict=True)], q)
+
+    return formula
+
+
+def _triple(q, k, v, scale) -> tuple[Tensor, Tensor, Tensor]:
+    m, l = softmax_stats(scores(q, for_query_heads(q, k), scale))
+    return m, l, attend(q, k, v, scale)[0]
+
+
+def for_query_heads(q, x: Tensor) -> Tensor:
+    """x[n, Hkv, D] → [n, Hq, D]: query head h has KV head h // G."""
+    return x.repeat_interleave(q.shape[-2] // x.shape[1], 1)
+
+
+def not_divided(m, l, o):
+    return o * l[:, None], m * LOG2_E + torch.log2(l)
+
+
+def without_m(m, l, o):
+    return o, torch.log2(l)
+
+
+def m_plus_l(m, l, o):
+    return o, m * LOG2_E + l
+
+
+def ln_of_l(m, l, o):
+    return o, m * LOG2_E + torch.log(l)
+
+
+def m_stays_natural(m, l, o):
+    return o, m + torch.log2(l)
+
+
+def empty_nan(m, l, o):
+    """0 / 0 in v; s is right."""
+    return o.masked_fill((l == 0)[:, None], math.nan), m * LOG2_E + torch.log2(l)
+
+
+def empty_nan_in_both(m, l, o):
+    v, s = empty_nan(m, l, o)
+    return v, s.masked_fill(l == 0, math.nan)
+
+
+# The recurrence over blocks of keys.
+
+
+def by_rule(rule: Recurrence, block: int, guarded: bool = True):
+    """attend_shared. guarded: a sum that is not positive is not divided by."""
+
+    def formula(q, k, v, scale=None):
+        m, l, o = run_heads(rule, block, scores(q, for_query_heads(q, k), scale), for_query_heads(q, v))
+        m = m if rule.shift else torch.zeros_like(m)
+        s = torch.where(l > 0, m * LOG2_E + torch.log2(torch.where(l > 0, l, 1.0)), -math.inf)
+        return over_l(o, l) if guarded else o / l[..., None], s
+
+    return formula
+
+
+def paged_by_rule(rule: Recurrence, block: int, guarded: bool = True):
+    """attend_paged."""
+
+    def formula(q, kv_cache, indptr, indices, last_page_len, scale=None):
+        own = [keys_of(kv_cache, indptr, indices, last_page_len, i) for i in range(len(q))]
+        return stack([at_once(one, k, v, scale) for one, (k, v) in zip(q, own, strict=True)], q)
+
+    at_once = by_rule(rule, block, guarded)
+    return formula
+
+
+# attend_shared: which keys and rows.
+
+
+def whole_blocks_only(block: int):
+    """Keys past the last whole block are not read."""
+
+    def formula(q, k, v, scale=None):
+        most = len(k) // block * block
+        return shared(q, k[:most], v[:most], scale)
+
+    return formula
+
+
+def keys_heads_first(q, k, v, scale=None):
+    """k and v addressed as [Hkv, P, D]."""
+    keys, heads, size = k.shape
+    k, v = (x.reshape(heads, keys, size).transpose(0, 1) for x in (k, v))
+    return shared(q, k, v, scale)
+
+
+def rows_heads_first(q, k, v, scale=None):
+    """q and the results addressed as if rows of one request were requests of one head: row (h, b) for (b, h)."""
+    requests, heads, size = q.shape
+    v_out, s_out = shared(q.reshape(heads, requests, size).transpose(0, 1), k, v, scale)
+    return v_out.transpose(0, 1).reshape(q.shape), s_out.t().reshape(requests, heads)
+
+
+def keys_as_values(q, k, v, scale=None):
+    return shared(q, k, k, scale)
+
+
+# attend_paged: which keys a request has.
+
+
+def pages(indptr, indices, i: int):
+    return indices[int(indptr[i]) : int(indptr[i + 1])]
+
+
+def keys_sorted(kv_cache, indptr, indices, last_page_len, i):
+    return gather(kv_cache, pages(indptr, indices, i).sort().values, int(last_page_len[i]))
+
+
+def keys_without_table(kv_cache, indptr, indices, last_page_len, i):
+    positions = torch.arange(int(indptr[i]), int(indptr[i + 1])).clamp(max=len(kv_cache) - 1)
+    return gather(kv_cache, positions, int(last_page_len[i]))
+
+
+def keys_of_full_pages(kv_cache, indptr, indices, last_page_len, i):
+    return gather(kv_cache, pages(indptr, indices, i), kv_cache.shape[2])
+
+
+def keys_without_last_page(kv_cache, indptr, indices, last_page_len, i):
+    return gather(kv_cache, pages(indptr, indices, i)[:-1], kv_cache.shape[2])
+
+
+def keys_one_short(kv_cache, indptr, indices, last_page_len, i):
+    return gather(kv_cache, pages(indptr, indices, i), int(last_page_len[i]) - 1)
+
+
+def keys_from_entry_zero(kv_cache, indptr, indices, last_page_len, i):
+    """As if indptr started at 0: entries before indptr[0] are taken for the first request's."""
+    return keys_of(kv_cache, indptr - indptr[0], indices, last_page_len, i)
+
+
+def keys_heads_first_page(kv_cache, indptr, indices, last_page_len, i):
+    """A page addressed as [2, Hkv, page_size, D]."""
+    count, two, size, heads, dim = kv_cache.shape
+    kv_cache = kv_cache.reshape(count, two, heads, size, dim).transpose(2, 3)
+    return keys_of(kv_cache, indptr, indices, last_page_len, i)
+
+
+def keys_pairs_inside(kv_cache, indptr, indices, last_page_len, i):
+    """A page addressed as [page_size, 2, Hkv, D]."""
+    count, two, size, heads, dim = kv_cache.shape
+    kv_cache = kv_cache.reshape(count, size, two, heads, dim).transpose(1, 2)
+    return keys_of(kv_cache, indptr, indices, last_page_len, i)
+
+
+def keys_for_both(kv_cache, indptr, indices, last_page_len, i):
+    k, _ = keys_of(kv_cache, indptr, indices, last_page_len, i)
+    return k, k
+
+
+def with_keys(keys):
+    """attend_paged with another idea of which keys a request has."""
+
+    def formula(q, kv_cache, indptr, indices, last_page_len, scale=None):
+        return paged(q, kv_cache, indptr, indices, last_page_len, scale, keys=keys)
+
+    return formula
+
+
+def weight_zero_is_no_mask(q, kv_cache, indptr, indices, last_page_len, scale=None):
+    """Slots past the last page's length get the weight 0, and 0 * NaN is NaN."""
+    v, s = paged(q, kv_cache, indptr, indices, last_page_len, scale)
+    for i in range(len(q)):
+        _, values = keys_of_full_pages(kv_cache, indptr, indices, last_page_len, i)
+        unused = values[(len(values) // kv_cache.shape[2] - 1) * kv_cache.shape[2] + int(last_page_len[i]) :]
+        v[i] += (0.0 * for_query_heads(q, unused.double())).sum(0) if len(values) else 0.0
+    return v, s

@@ -1,0 +1,197 @@
+"""The misconceptions about attend_shared and attend_paged that are recognized, with what is said to the learner.
+
+The formulas stand in attend_formulas.py. Never used by graded code.
+"""
+
+from __future__ import annotations
+
+from drills.lessons import attend_draws as draws
+from drills.lessons import attend_formulas as formulas
+from drills.lessons.base import Mistake
+from drills.lessons.paging import draw_paged, draw_shared, keys_of
+from drills.lessons.running import NOT_RESCALED, RESCALED_SAYS, UPSIDE_DOWN_FROM_THE_START
+from drills.lessons.softmax_formulas import Recurrence
+from drills.lessons.strides import ignoring, with_strides
+
+BLOCKS = (1, 16, 32, 64, 128)
+"""Keys a step."""
+
+HEAD = "Query head h was sent to KV head h % Hkv. Its KV head is h // G, with G = Hq / Hkv.", "which-kv-head"
+NATURAL = (
+    "s is the natural log of the softmax sum. It must be base 2: divide by ln 2, or use log2 and exp2 throughout.",
+    "one-base-for-both-sides",
+)
+PHYSICAL, LAST, SCALE, STATE = "pages-in-physical-order", "the-last-page", "the-scale", "a-state-from-m-and-l"
+ADDRESS, RUNNING = "an-address-with-its-axes-swapped", "the-running-max"
+STRIDES = "was read as if it were contiguous: use its strides, or copy it with contiguous() first."
+
+SCALES = (
+    ("scale_forgotten", formulas.forgotten, SCALE, None,
+     "The scores were not scaled: multiply q·k by scale, 1/sqrt(D) unless given."),
+    ("scale_ignored", formulas.ignored, SCALE, draws.with_scale,
+     "The scale given was ignored: 1/sqrt(D) is only the default."),
+    ("scaled_twice", formulas.twice, SCALE, None,
+     "The scale was applied twice. Fold scale * log2(e) into q or into the scores, once."),
+    ("log2e_missing", formulas.without_log2e, SCALE, None,
+     "exp2 was taken of scores that lack log2(e). e^x is 2^(x * log2(e)): fold it into the scale."),
+)  # fmt: skip
+"""id, the scale that is taken, anchor, change of the cases, what is said."""
+
+SLIPS = (
+    ("not_divided", formulas.not_divided, (),
+     "v was not divided by l. A state's v is normalized; s keeps what its keys weigh."),
+    ("s_without_m", formulas.without_m, (),
+     "s lacks the max that was subtracted before the weights: s = m + log2(l)."),
+    ("m_plus_l", formulas.m_plus_l, (), "s is m + l. It is m plus the logarithm of l: m + log2(l)."),
+    ("ln_of_l", formulas.ln_of_l, (), "ln of l was added to an m in base 2. Use log2."),
+    ("m_stays_natural", formulas.m_stays_natural, (),
+     "log2 of l was added to a natural m. With log2(e) folded into the scale both are base 2."),
+    ("empty_nan", formulas.empty_nan, (formulas.empty_nan_in_both,),
+     "No key at all gave 0 / 0. That state is (0, -inf): divide by 1 where l is 0."),
+)  # fmt: skip
+"""id, how a state is made of (m, l, o), the same in other code, what is said."""
+
+
+def _of_both(prefix, exercise, right, by_rule, draw, empty, long, keys=None) -> tuple[Mistake, ...]:
+    """The misconceptions that attend_shared and attend_paged have in common.
+
+    draw, empty, long: ordinary cases, cases with a query that has no key, cases in which the max keeps moving.
+    """
+    found = [
+        Mistake(f"{prefix}_{name}", exercise, formulas.scaled_by(right, change), says, anchor,
+                cases=turned and turned(draw))
+        for name, change, anchor, turned, says in SCALES
+    ]  # fmt: skip
+    for name, slip, others, says in SLIPS:
+        forms = [formulas.with_slip(one, keys) for one in (slip, *others)]
+        cases, anchor = (empty, "a-request-with-no-suffix") if name == "empty_nan" else (None, STATE)
+        found.append(
+            Mistake(f"{prefix}_{name}", exercise, forms[0], says, anchor, cases=cases, variants=tuple(forms[1:]))
+        )
+    for name, rule in NOT_RESCALED.items():
+        ways = [by_rule(rule, block) for block in BLOCKS]
+        if name == "factor_upside_down":
+            starts = [by_rule(UPSIDE_DOWN_FROM_THE_START, block, guarded) for block in BLOCKS for guarded in (0, 1)]
+            ways += starts
+        says = RESCALED_SAYS[name] + "2^(m_old - m_new)."
+        found.append(
+            Mistake(f"{prefix}_{name}", exercise, ways[1], says, RUNNING, cases=long, variants=(ways[0], *ways[2:]))
+        )
+    return tuple(found)
+
+
+UNSHIFTED = Recurrence(shift=False, single=True)
+
+SHARED = (
+    Mistake("shared_head_modulo", "attend_shared", lambda *a: formulas.shared(*a, kv_head=formulas.modulo), *HEAD),
+    Mistake("shared_natural_s", "attend_shared", lambda *a: formulas.to_natural(formulas.shared(*a)), *NATURAL),
+    *_of_both(
+        "shared", "attend_shared", formulas.shared, formulas.by_rule, draw_shared, draws.draw_no_prefix,
+        draws.draw_long_prefix,
+    ),
+    Mistake(
+        "shared_no_max",
+        "attend_shared",
+        formulas.by_rule(UNSHIFTED, 16),
+        "The max was not subtracted: 2^x overflows float32 from 128 on and is 0 below -149. Take exp2(x - m).",
+        RUNNING,
+        cases=draws.draw_huge_scores,
+        variants=(formulas.by_rule(UNSHIFTED, 16, guarded=False),),
+    ),
+    Mistake(
+        "shared_tail_counted",
+        "attend_shared",
+        formulas.by_rule(Recurrence(pad=0.0), 16),
+        "Keys past P scored 0 and counted. Set their score to -inf after the product: a masked load gives k = 0, and "
+        "q·0 is a score like any other.",
+        "the-last-block",
+        variants=tuple(formulas.by_rule(Recurrence(pad=0.0), block) for block in BLOCKS[2:]),
+    ),
+    Mistake(
+        "shared_tail_dropped",
+        "attend_shared",
+        formulas.whole_blocks_only(16),
+        "The keys past the last whole block were left out. Round the number of blocks up, and mask the last one.",
+        "the-last-block",
+        variants=tuple(formulas.whole_blocks_only(block) for block in BLOCKS[2:]),
+        cases=draws.draw_long_prefix,
+    ),
+    Mistake(
+        "shared_heads_first",
+        "attend_shared",
+        formulas.keys_heads_first,
+        "k and v were read as [Hkv, P, D]. Key n of KV head h starts at (n * Hkv + h) * D.",
+        ADDRESS,
+    ),
+    Mistake(
+        "shared_rows_heads_first",
+        "attend_shared",
+        formulas.rows_heads_first,
+        "q and the result were addressed as [Hq, B, D]. Request b, head h is row b * Hq + h.",
+        ADDRESS,
+    ),
+    Mistake(
+        "shared_keys_as_values",
+        "attend_shared",
+        formulas.keys_as_values,
+        "The keys were read again where the values should be.",
+        ADDRESS,
+    ),
+    Mistake(
+        "shared_strides_ignored", "attend_shared", says=f"q, k or v {STRIDES}", anchor=ADDRESS,
+        cases=with_strides(draw_shared), **ignoring(formulas.shared, (0,), (1,), (2,), (1, 2)),
+    ),
+)  # fmt: skip
+
+
+def _keys(name, keys, says, anchor, cases=None) -> Mistake:
+    """attend_paged with another idea of which keys a request has."""
+    return Mistake(f"paged_{name}", "attend_paged", formulas.with_keys(keys), says, anchor, cases=cases)
+
+
+IN_ORDER = (
+    "The pages were taken in the order in which they lie in the cache, so the wrong page was treated as the last. "
+    "Their order is that of `indices`."
+)
+FULL = "All slots of the last page were used. It holds last_page_len keys; what follows is not part of the request."
+
+PAGED = (
+    Mistake("paged_head_modulo", "attend_paged", lambda *a: formulas.paged(*a, kv_head=formulas.modulo), *HEAD),
+    Mistake("paged_natural_s", "attend_paged", lambda *a: formulas.to_natural(formulas.paged(*a)), *NATURAL),
+    *_of_both(
+        "paged", "attend_paged", formulas.paged, formulas.paged_by_rule, draw_paged, draws.draw_no_pages,
+        draws.draw_long_run, keys_of,
+    ),
+    _keys("physical_order", formulas.keys_sorted, IN_ORDER, PHYSICAL),
+    _keys("table_ignored", formulas.keys_without_table,
+          "Page indptr[i] + j of the cache was read. The table has one more step: indices[indptr[i] + j] is the page.",
+          PHYSICAL),
+    _keys("table_starts_at_zero", formulas.keys_from_entry_zero,
+          "indptr was taken to start at 0. Request i owns indices[indptr[i] : indptr[i + 1]], whatever indptr[0] is.",
+          PHYSICAL, draws.draw_late_table),
+    _keys("last_len_ignored", formulas.keys_of_full_pages, FULL, LAST),
+    _keys("last_page_dropped", formulas.keys_without_last_page,
+          "The last page was left out. It counts too, with its first last_page_len keys.", LAST),
+    _keys("last_key_dropped", formulas.keys_one_short,
+          "The last key of every request is missing: n pages hold (n - 1) * page_size + last_page_len keys.", LAST),
+    Mistake(
+        "paged_nan_past_the_end",
+        "attend_paged",
+        formulas.weight_zero_is_no_mask,
+        "Slots past last_page_len got the weight 0, and 0 * NaN is NaN. Mask the load of v, so that 0 is read there.",
+        LAST,
+        cases=draws.draw_poisoned_pages,
+    ),
+    _keys("heads_first", formulas.keys_heads_first_page,
+          "A page was read as [2, Hkv, page_size, D]. In this layout slot t of KV head h starts at (t * Hkv + h) * D.",
+          ADDRESS),
+    _keys("pairs_inside", formulas.keys_pairs_inside,
+          "A page was read as [page_size, 2, Hkv, D]. All keys of a page come first, then all its values.", ADDRESS),
+    _keys("keys_as_values", formulas.keys_for_both,
+          "The keys were read again where the values should be: these start page_size * Hkv * D after the keys.",
+          ADDRESS),
+    Mistake(
+        "paged_strides_ignored", "attend_paged", says=f"q or the cache {STRIDES}", anchor=ADDRESS,
+        cases=with_strides(draw_paged), **ignoring(formulas.paged, (0,), (1,)),
+    ),
+)  # fmt: skip

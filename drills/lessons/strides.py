@@ -1,0 +1,55 @@
+"""Arguments read as if they were contiguous: the one misconception that every lesson shares, and cases that show it.
+
+Never used by graded code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from drills.lessons.base import Args
+
+Formula = Callable[..., tuple]
+
+
+def unstrided(x: Tensor) -> Tensor:
+    """x read from its first element on as if it were contiguous, as far as its storage goes; else x itself."""
+    if x.storage_offset() + x.numel() > x.untyped_storage().nbytes() // x.element_size():
+        return x
+    return x.as_strided(x.shape, torch.empty(x.shape, device="meta").stride())
+
+
+def turned(x: Tensor) -> Tensor:
+    """The same values; x.transpose(0, 1) is contiguous."""
+    return x.transpose(0, 1).contiguous().transpose(0, 1)
+
+
+def reading(right: Formula, positions: Sequence[int]) -> Formula:
+    """`right`, with the arguments at these positions read as if they were contiguous."""
+
+    def formula(*args):
+        return right(*(unstrided(x) if at in positions else x for at, x in enumerate(args)))
+
+    return formula
+
+
+def ignoring(right: Formula, *choices: Sequence[int]) -> dict:
+    """The strides of all positions in `choices` ignored, or of one choice alone: what a Mistake takes."""
+    every = [at for choice in choices for at in choice]
+    return {"formula": reading(right, every), "variants": tuple(reading(right, choice) for choice in choices)}
+
+
+def with_strides(draw: Callable[[torch.Generator], Args]) -> Callable[[torch.Generator], Args]:
+    """The same cases with the first two axes of every tensor swapped in memory; a vector gets every second place."""
+
+    def strided(rng: torch.Generator) -> Args:
+        return tuple(_strided(x) if isinstance(x, Tensor) and x.is_floating_point() else x for x in draw(rng))
+
+    return strided
+
+
+def _strided(x: Tensor) -> Tensor:
+    return turned(x) if x.dim() > 1 else torch.stack([x, x.flip(0)], -1).flatten()[::2]
