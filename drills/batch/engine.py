@@ -64,7 +64,7 @@ class Batch:
             count = self._grade(crew, frozen, made_with)
         self.tree |= {"ended": _now(), "counts": {one: count.standings[one] for one in standing.ALL}}
         self.place.write_batch(self.tree)
-        found = outputs.write_all(self.place.root, self.place.submissions, writing)
+        found = outputs.write_all(self.place.root, self.place.submissions, writing, frozen.refused)
         for line in batch_screen.summary_lines(found, self.wishes.shown, self.console):
             self.console.print(line, soft_wrap=True)
         if count.errors:

@@ -51,14 +51,15 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise WrongUse(f"{options.out} is one of the shards: name a new folder after -o")
     whole.prepare()
     taken = copy(places, trees, whole)
-    found = outputs.write_all(whole.root, whole.submissions, writing)
+    not_taken = sorted({line for tree in trees for line in tree["not_taken"]})
+    found = outputs.write_all(whole.root, whole.submissions, writing, not_taken)
     counts = dict(found.standings)
     whole.write_batch(
         {
             **trees[0],
             "shard": None,
             "submissions": taken,
-            "not_taken": sorted({line for tree in trees for line in tree["not_taken"]}),
+            "not_taken": not_taken,
             "missing": missing,
             "ended": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "counts": counts,

@@ -21,7 +21,7 @@ from typing import Any
 from drills.batch.intake import Taken
 from drills.errors import WrongUse
 from drills.files import write_atomically
-from drills.report import submission
+from drills.report import outputs, submission
 from drills.report.submission import Submission
 
 SCHEMA = 1
@@ -115,7 +115,8 @@ class Place:
 
     def forget(self, identity: str) -> None:
         """Drops all that is kept of a submission that is no longer there."""
-        for path in (self.results / f"{identity}.json", self.hidden / f"{identity}.json"):
+        kept = (self.results / f"{identity}.json", self.hidden / f"{identity}.json")
+        for path in (*kept, *outputs.own_files(self.root, identity)):
             path.unlink(missing_ok=True)
         shutil.rmtree(self.frozen / identity, ignore_errors=True)
 

@@ -72,21 +72,27 @@ def options_of(namespace: argparse.Namespace, lessons: Mapping[str, Iterable[str
     return Options(points, export, namespace.assignment, columns)
 
 
-def write_all(out: Path, submissions: Submissions, options: Options | None = None) -> Statistics:
-    """Writes every output into the folder `out`; returns the statistics. WrongUse if something cannot be written."""
+def write_all(
+    out: Path, submissions: Submissions, options: Options | None = None, not_taken: Iterable[str] = ()
+) -> Statistics:
+    """Writes every output into the folder `out`; returns the statistics. WrongUse if something cannot be written.
+
+    not_taken: what lay beside the submissions and is none, a line each.
+    """
     found = Statistics()
     try:
-        _write(out, submissions, options or Options(), found)
+        _write(out, submissions, options or Options(), found, not_taken)
     except OSError as error:
         raise WrongUse(f"{error.filename or out} cannot be written: {error.strerror or error}") from None
     return found
 
 
-def _write(out: Path, submissions: Submissions, options: Options, found: Statistics) -> None:
+def _write(out: Path, submissions: Submissions, options: Options, found: Statistics, not_taken: Iterable[str]) -> None:
     points = options.points
     for folder in (out, out / "reports", out / "gradescope"):
         folder.mkdir(parents=True, exist_ok=True)
     with _replacing(out / "junit.xml") as cases, _replacing(out / "problems.txt") as listed:
+        listed.writelines(f"not taken: {words.clean(line)}\n" for line in not_taken)
 
         def each() -> Iterator[Submission]:
             for one in submissions():
@@ -115,11 +121,16 @@ def problem_lines(one: Submission) -> Iterator[str]:
     yield from (f"{name}: not taken: {words.clean(says)}\n" for says in one.refused)
 
 
+def own_files(out: Path, identity: str) -> tuple[Path, Path]:
+    """The files that are one submission's own: its report, and its results for Gradescope."""
+    name = _FILE_NAME.sub("_", identity).lstrip(".") or "_"
+    return out / "reports" / f"{name}.md", out / "gradescope" / f"{name}.json"
+
+
 def _write_own(out: Path, one: Submission, points: Points) -> None:
-    """The files that are a submission's own."""
-    name = _FILE_NAME.sub("_", one.id).lstrip(".") or "_"
-    _replace(out / "reports" / f"{name}.md", student.report(one, points))
-    _replace(out / "gradescope" / f"{name}.json", _json(gradescope.of_submission(one, points)))
+    report, results = own_files(out, one.id)
+    _replace(report, student.report(one, points))
+    _replace(results, _json(gradescope.of_submission(one, points)))
 
 
 def _json(tree: dict[str, Any]) -> str:

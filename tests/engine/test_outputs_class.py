@@ -11,6 +11,7 @@ from sample_class import CLASS, L4, NO_GRADE, all_passed, class_again, one, resu
 from sample_grades import HOSTILE, OUT_OF_BOUNDS, SYNTAX, WRONG_VALUE, failed, grade, lesson, passed, stopped
 
 from drills import catalog
+from drills.batch.place import Place
 from drills.errors import WrongUse
 from drills.lessons.base import Mistake
 from drills.report import batch_screen, kinds, outputs, standing, words
@@ -180,6 +181,22 @@ def test_every_output_is_there_and_can_be_read(tmp_path):
     assert all(line.isprintable() for line in problems)
 
 
+def test_what_lay_beside_the_submissions_is_listed_first(tmp_path):
+    outputs.write_all(tmp_path, class_again, not_taken=["x.py\x1b[2J: lies beside", "pipe: is a pipe"])
+    lines = (tmp_path / "problems.txt").read_text().splitlines()
+    assert lines[:2] == ["not taken: x.py: lies beside", "not taken: pipe: is a pipe"]
+    assert lines[2].startswith("hal: l4_merge_states: syntax error")
+
+
+def test_of_a_submission_that_is_gone_nothing_stays(tmp_path):
+    place = Place(tmp_path / "out")
+    place.prepare()
+    outputs.write_all(place.root, class_again)
+    place.forget("ada")
+    assert not [path for path in place.root.rglob("*") if path.name.startswith("ada.")]
+    assert (place.root / "reports" / "bob.md").exists()
+
+
 def test_a_second_time_gives_the_same_bytes(tmp_path):
     out, _ = write(tmp_path)
     first = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
@@ -291,7 +308,7 @@ def peak(tmp_path, count):
 def test_memory_does_not_grow_with_the_class(tmp_path):
     peak(tmp_path, 10)  # imports and caches
     few, many = peak(tmp_path, 20), peak(tmp_path, 120)
-    assert many - few < 100 * 200, (few, many)  # a submission takes some 10,000 bytes, its time and points 16
+    assert many - few < 100 * 2_000, (few, many)  # a submission held in memory takes some 10,000 bytes
 
 
 def test_a_name_is_cleaned_wherever_it_goes(tmp_path):

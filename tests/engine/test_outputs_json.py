@@ -10,7 +10,13 @@ from referencing import Registry, Resource
 from sample_class import CLASS
 from sample_grades import SCREENS
 
+from drills.batch import seed
+from drills.batch.engine import Batch, Wishes
+from drills.batch.freeze import Frozen
+from drills.batch.place import Place
+from drills.batch.settings import Settings
 from drills.report import json_file, model, submission
+from drills.report.console import open_console
 from drills.report.points import Points
 from drills.report.statistics import Statistics
 
@@ -66,6 +72,19 @@ def test_statistics_fit(class_):
     for one in class_:
         found.add(one, Points())
     check("statistics", found.tree(Points()))
+
+
+def test_what_was_run_fits(tmp_path):
+    place = Place(tmp_path / "out")
+    place.prepare()
+    how = Settings({"l4_merge_states": ("merge_state",)}, "bwrap")
+    batch = Batch(tmp_path, place, how, Wishes(shard=(1, 8)), open_console())
+    batch._describe(seed.draw(), Frozen(["a"], ["x.py: lies beside"]), "2026-01-31T12:00:00+00:00")
+    tree = json.loads((tmp_path / "out" / "batch.json").read_text())
+    check("batch", tree)
+    assert set(SCHEMAS["batch"]["required"]) == set(tree)
+    assert tree["shard"] == [1, 8]
+    check("batch", tree | {"counts": {"passed": 1}, "missing": [], "ended": "now"})
 
 
 @pytest.mark.parametrize(
