@@ -11,6 +11,7 @@ from drills.report.rows import BAD, GOOD, QUIET, TITLE
 from drills.report.statistics import Statistics
 
 _MOST = 3
+_LONGEST = 60
 _STYLES = {standing.PASSED: GOOD, standing.NOT_GRADED: BAD}
 
 
@@ -42,7 +43,13 @@ def top_causes(found: Statistics) -> list[tuple[Cause, int]]:
 
 def _says(cause: Cause, count: int, several: bool) -> str:
     lesson = f"{cause.lesson.split('_', 1)[0]} " if several else ""
-    return f"{lesson}{words.cap(cause.says, 60)} ({count})"
+    return f"{lesson}{_brief(cause.says)} ({count})"
+
+
+def _brief(says: str) -> str:
+    """At most so many characters: cut at a comma where enough stands before it."""
+    head = says[:_LONGEST].rpartition(", ")[0]
+    return says if len(says) <= _LONGEST else head if len(head) >= _LONGEST // 3 else words.cap(says, _LONGEST)
 
 
 def _joined(label: str, facts: list[Text], console: Console) -> list[Text]:

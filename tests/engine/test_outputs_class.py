@@ -278,6 +278,15 @@ def test_the_end_screen_fits(width):
     assert all(len(line) <= width for line in screen(found, width).splitlines())
 
 
+def test_a_long_cause_is_cut_at_a_comma_on_the_screen():
+    says = "The running output was not rescaled when the max moved, though l was. Both are."
+    mistake = Failure("wrong_value", "value", likely=says, mistake="m")
+    said = " ".join(screen(statistics(one("x", "x", failed("merge_state", mistake, "t")))).split())
+    assert "Most common: the running output was not rescaled when the max moved (1)" in said
+    endless = Failure("wrong_value", "value", likely="a, " + "x" * 80, mistake="m")
+    assert "x... (1)" in screen(statistics(one("x", "x", failed("merge_state", endless, "t"))))
+
+
 def test_of_several_lessons_the_causes_name_theirs():
     made = grade(lesson("l1_online_softmax", failed("softmax", OUT_OF_BOUNDS, "t")), lesson(L4, passed("merge_state")))
     assert "l1 an access outside a tensor (1)" in screen(statistics(Submission("x", "x", grade=made)))
