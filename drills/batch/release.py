@@ -32,7 +32,7 @@ AUTHORS = ("author", "batch", "book", "lessons")
 """Folders of drills/ that are not copied as they are: tools of authors and instructors; lessons go one by one."""
 
 BENCH = ("__init__", "command", "child", "cost", "measure", "peers", "plot", "rows", "table", "timing")
-"""The modules of drills/bench that `bench` needs; the others measure the grader, with kernels much like the solutions."""
+"""The modules of drills/bench that `bench` needs; the others measure the grader, with kernels like the solutions."""
 
 CUTS = {
     " Passed? `python grade.py show l4.merge_state` puts the\n   solution beside yours.": "",
