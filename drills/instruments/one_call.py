@@ -59,8 +59,10 @@ class Recording:
 
     def begin(self, launch: Launch, tensors: list, numbers: dict[str, int], line: Callable) -> Watch:
         """A launch starts. tensors: (parameter, tensor) of every pointer."""
+        self.torch.operations.hold([tensor for _, tensor in tensors])
         for _, tensor in tensors:
             self.provenance.met(tensor)
+        self.torch.operations.witness.remember(tensor for _, tensor in tensors)
         launch.shapes = {name: list(tensor.size()) for name, tensor in tensors}
         regions = {name: self._region(name, tensor) for name, tensor in tensors}
         watch = Watch(regions, self._behind(regions), launch.grid, numbers, line, _Known(self.provenance))
@@ -89,6 +91,7 @@ class Recording:
         """A launch has ended, or was left by an exception."""
         for region in [*watch.regions.values(), *watch.hidden]:
             self.provenance.stored(region)
+        self.torch.operations.witness.again({region.storage for region in [*watch.regions.values(), *watch.hidden]})
         watch.settle()
 
     @contextmanager
@@ -104,6 +107,7 @@ class Recording:
     def notes(self, results: Any = None) -> Notes:
         """What was seen. results: what the function returned; None if it raised or returns nothing."""
         tensors = named(results)
+        self.torch.operations.hold([*tensors.values(), *self.inputs.values()])
         notes = Notes(findings=list(self.findings))
         workspaces: dict[int, str] = {}
         for launch, watch in self.launches:

@@ -17,6 +17,7 @@ from drills.instruments import peeks
 from drills.instruments.copies import Copies
 from drills.instruments.provenance import FILL, OTHER, Provenance
 from drills.instruments.trees import leaves, replaced
+from drills.instruments.witness import Witness
 
 EMPTY = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "resize_", "empty_permuted"}
 NEW = {"zeros", "ones", "full", "arange", "eye", "linspace", "scalar_tensor"}
@@ -33,6 +34,7 @@ PUBLIC = {"_local_scalar_dense": ".item()", "is_nonzero": "bool()", "mm": "torch
 PUBLIC |= {"index": "x[indices]", "index_put_": "x[indices] = ..."}
 
 READS = "reads values out of a tensor"
+CHANGED = "was changed by something that is neither a launched kernel nor a torch operation of this thread"
 
 Report = Callable[[str, int | None, str], None]
 """Called with what was done, and the learner's line and file."""
@@ -49,6 +51,8 @@ class Operations(TorchDispatchMode):
         self.paused = False
         self.public = ""
         self.copies = Copies()
+        self.witness = Witness()
+        self.witness.remember(provenance.inputs.values())
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -56,14 +60,27 @@ class Operations(TorchDispatchMode):
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if not self.paused:
-            self.paused = True
-            try:
-                self._judge(func, func._schema.name.split("::")[-1], args, kwargs or {}, result)
-            finally:
-                self.paused = False
+        if self.paused:
+            return func(*args, **(kwargs or {}))
+        self.paused = True
+        try:
+            used = [tensor for _, tensor in leaves([args, kwargs], "")]
+            self.hold(used)
+            result = func(*args, **(kwargs or {}))
+            self._judge(func, func._schema.name.split("::")[-1], args, kwargs or {}, result)
+            written = [one for one, spec in zip(args, func._schema.arguments, strict=False) if writes(spec)]
+            made = [tensor for _, tensor in leaves([result, written], "")]
+            if not func.is_view:
+                self.witness.remember(made)
+        finally:
+            self.paused = False
         return result
+
+    def hold(self, tensors: list[torch.Tensor]) -> None:
+        """Report those that something else than a kernel or a torch operation has written to meanwhile."""
+        for tensor in self.witness.changed(tensors):
+            name = self.provenance.source(tensor) or "a tensor"
+            self.say(f"{name}{list(tensor.size())} {CHANGED}")
 
     def _judge(self, func: Any, name: str, args: tuple, kwargs: dict, result: Any) -> None:
         made = [tensor for _, tensor in leaves(result, "")]
