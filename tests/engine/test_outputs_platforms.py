@@ -1,5 +1,6 @@
 """JUnit XML, Gradescope's results.json and Exercism's, each against what its platform states of it."""
 
+import datetime
 import json
 import re
 from xml.etree import ElementTree
@@ -17,15 +18,20 @@ from drills.report.points import Points
 
 ALLOWED = {
     # element → (attributes that must be there, attributes that may be, children)
-    "testsuites": ({"name"}, {"tests", "failures", "errors", "skipped", "time"}, {"testsuite"}),
-    "testsuite": ({"name", "tests", "failures", "errors", "skipped", "time"}, set(), {"properties", "testcase"}),
+    "testsuites": (set(), set(), {"testsuite"}),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "skipped", "time", "id", "package", "hostname", "timestamp"},
+        set(),
+        {"properties", "testcase", "system-out", "system-err"},
+    ),
     "properties": (set(), set(), {"property"}),
     "property": ({"name", "value"}, set(), set()),
-    "testcase": ({"classname", "name", "time"}, set(), {"failure", "error", "skipped", "system-out"}),
+    "testcase": ({"classname", "name", "time"}, set(), {"failure", "error", "skipped"}),
     "failure": ({"message", "type"}, set(), set()),
     "error": ({"message", "type"}, set(), set()),
     "skipped": ({"message"}, set(), set()),
     "system-out": (set(), set(), set()),
+    "system-err": (set(), set(), set()),
 }
 """What the schemas of Jenkins (junit-10.xsd), of Ant and of GitLab have in common."""
 
@@ -39,13 +45,17 @@ def check_junit(text):
         assert must <= set(element.keys()) <= must | may, element.tag
         assert {child.tag for child in element} <= children
         assert all(value.strip() for name, value in element.items() if name in ("name", "classname"))
+    assert [suite.get("id") for suite in root] == [str(number) for number in range(len(root))]
     for suite in root.iter("testsuite"):
         cases = list(suite.iter("testcase"))
         assert int(suite.get("tests")) == len(cases)
         for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
             assert int(suite.get(attribute)) == len(list(suite.iter(tag)))
-        assert [child.tag for child in suite] == sorted([child.tag for child in suite])  # properties come first
-        assert float(suite.get("time")) >= 0
+        order = ["properties", *["testcase"] * len(cases), "system-out", "system-err"]
+        assert [child.tag for child in suite] == order
+        assert all(len(case) <= 1 for case in cases)
+        assert re.fullmatch(r"[0-9]{0,3}(\.[0-9]{3})", suite.get("time"))
+        assert datetime.datetime.strptime(suite.get("timestamp"), "%Y-%m-%dT%H:%M:%S")
         names = [(case.get("classname"), case.get("name")) for case in cases]
         assert len(set(names)) == len(names)
     return root
@@ -111,6 +121,12 @@ def test_junit_holds_no_character_that_xml_forbids():
     assert "\U0001f600" in root.find(".//failure").text
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]", text)
     assert "<x>" in root.find(".//system-out").text
+    assert "printed" in root.find(".//failure").text
+
+
+def test_junit_has_the_time_that_it_is_given():
+    when = datetime.datetime(2026, 1, 31, 12, 0, 5, tzinfo=datetime.timezone.utc)
+    assert check_junit(junit.of_grade(SCREENS["race"], when))[0].get("timestamp") == "2026-01-31T12:00:05"
 
 
 VISIBILITIES = {"hidden", "after_due_date", "after_published", "visible"}

@@ -1,13 +1,14 @@
-"""JUnit XML, in the form that Jenkins, GitLab and GitHub's reporters agree on.
+"""JUnit XML, in the form that Jenkins, GitLab, GitHub's reporters and the schema of Ant's reports agree on.
 
 One grade: a `testsuite` a lesson, a `testcase` a test. A class: a `testsuite` a submission, a `testcase` an exercise,
 because a case a test would be hundreds of megabytes for a large class. A test that failed is a `failure`; what could
-not be graded is an `error`; what was not run or not started is `skipped`. Written piece by piece: a class is never
-held in memory.
+not be graded is an `error`; what was not run or not started is `skipped`. What graded code printed stands with its
+failure, and at the end of its suite. Written piece by piece: a class is never held in memory.
 """
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -22,23 +23,26 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _PARTS = ("called", "got", "expected", "likely", "read")
 
 
-def of_grade(grade: Grade) -> str:
-    """The XML of one grade."""
+def of_grade(grade: Grade, when: datetime.datetime | None = None) -> str:
+    """The XML of one grade. when: in UTC, now if left out."""
     suites = [_lesson(grade, lesson) for lesson in grade.lessons]
     if grade.grader_error:
         suites.append(_suite("grader", [_error("grader", "the grading", grade.grader_error, "grader_failed")]))
-    return "".join(_document(suites))
+    return "".join(_document(suites, when))
 
 
-def of_class(submissions: Iterable[Submission]) -> Iterator[str]:
+def of_class(submissions: Iterable[Submission], when: datetime.datetime | None = None) -> Iterator[str]:
     """The XML of a class in pieces, a submission at a time."""
-    return _document(_submission(one) for one in submissions)
+    return _document((_submission(one) for one in submissions), when)
 
 
-def _document(suites: Iterable[Element]) -> Iterator[str]:
+def _document(suites: Iterable[Element], when: datetime.datetime | None) -> Iterator[str]:
     """The counts are the suites' own: a reader adds them up, and nothing has to be counted before it is written."""
-    yield HEAD + '<testsuites name="drills">\n'
-    for suite in suites:
+    when = when or datetime.datetime.now(datetime.timezone.utc)
+    yield f"{HEAD}<testsuites>\n"
+    for number, suite in enumerate(suites):
+        suite.attrib |= {"id": str(number), "package": "drills", "hostname": "localhost"}
+        suite.set("timestamp", when.strftime("%Y-%m-%dT%H:%M:%S"))
         yield tostring(suite, encoding="unicode") + "\n"
     yield "</testsuites>\n"
 
@@ -52,7 +56,8 @@ def _lesson(grade: Grade, lesson: LessonResult) -> Element:
         cases += [_test(name, test) for test in exercise.tests] or [_exercise(name, "the exercise", exercise, lesson)]
     _tell_apart(cases)
     about = {"file": lesson.file, "sha256": lesson.sha256, "isolation": grade.isolation, "device": grade.device}
-    return _suite(lesson.stem, cases, about | grade.versions)
+    printed = [f"{test.title}:\n{test.printed}" for one in lesson.exercises for test in one.tests if test.printed]
+    return _suite(lesson.stem, cases, about | grade.versions, "\n".join(printed))
 
 
 def _submission(submission: Submission) -> Element:
@@ -70,29 +75,28 @@ def _submission(submission: Submission) -> Element:
     return _suite(submission.id, cases, about)
 
 
-def _suite(name: str, cases: list[Element], properties: dict[str, str] | None = None) -> Element:
+def _suite(name: str, cases: list[Element], properties: dict[str, str] | None = None, printed: str = "") -> Element:
     seconds = sum(float(case.get("time")) for case in cases)
     counts = {"tests": len(cases)}
     for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         counts[attribute] = sum(case.find(tag) is not None for case in cases)
     suite = Element("testsuite", {"name": _line(name)} | {key: str(value) for key, value in counts.items()})
     suite.set("time", f"{seconds:.3f}")
-    if properties:
-        listed = SubElement(suite, "properties")
-        for key, value in properties.items():
-            SubElement(listed, "property", name=_line(key), value=_line(value))
+    listed = SubElement(suite, "properties")
+    for key, value in (properties or {}).items():
+        SubElement(listed, "property", name=_line(key) or "unnamed", value=_line(value))
     suite.extend(cases)
+    SubElement(suite, "system-out").text = _text(printed, 64_000)
+    SubElement(suite, "system-err")
     return suite
 
 
 def _test(classname: str, test: TestResult) -> Element:
     case = _case(classname, f"{test.title} [{test.level}]", test.seconds)
     if test.outcome == "failed":
-        _fail(case, test.failure or Failure("failed", test.level))
+        _fail(case, test.failure or Failure("failed", test.level), test.printed)
     elif test.outcome != "passed":
         SubElement(case, "skipped", message=_line(test.failure.got if test.failure else "not run"))
-    if test.printed:
-        SubElement(case, "system-out").text = _text(test.printed)
     return case
 
 
@@ -131,10 +135,11 @@ def _error(classname: str, name: str, says: str, kind: str) -> Element:
     return case
 
 
-def _fail(case: Element, failure: Failure) -> None:
+def _fail(case: Element, failure: Failure, printed: str = "") -> None:
     message = f"{failure.level}: {failure.got or failure.kind}"
     lines = [f"{part:<9} {getattr(failure, part)}" for part in _PARTS if getattr(failure, part)]
     lines += [f"line {failure.line:<4} {failure.source.strip()}"] if failure.line else []
+    lines += [f"printed\n{printed}"] if printed else []
     SubElement(case, "failure", message=_line(message), type=_line(failure.kind)).text = _text("\n".join(lines))
 
 
@@ -142,8 +147,8 @@ def _line(value: object) -> str:
     return _ILLEGAL.sub("", words.clean(value, 1000))
 
 
-def _text(value: str) -> str:
-    return _ILLEGAL.sub("", words.clean_lines(value, 4000))
+def _text(value: str, limit: int = 4000) -> str:
+    return _ILLEGAL.sub("", words.clean_lines(value, limit))
 
 
 def _short(lesson: LessonResult) -> str:
