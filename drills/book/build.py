@@ -29,9 +29,9 @@ NOT_INSTALLED = "the book needs packages of its own: python -m pip install -r re
 
 def build(root: Path, output: Path, repository: str) -> int:
     """Builds the book of the repository at `root` into `output`; returns how many pages. DrillError if it cannot."""
+    _may_replace(output)
     if importlib.util.find_spec("zensical") is None:
         raise WrongUse(NOT_INSTALLED)
-    _may_replace(output)
     modules = packages.installed(root)
     found = pages.sources(root)
     with tempfile.TemporaryDirectory(prefix="book-") as name:

@@ -13,6 +13,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from drills.errors import WrongUse
+
 SCORES = (1.0, 2.0, 3.0, 0.0)
 VALUES = (10.0, 20.0, 30.0, 40.0)
 """The story of all five pages: one query, four keys."""
@@ -133,7 +135,12 @@ def scripts(name: str) -> list[str]:
 
 
 def placed(name: str, still: str) -> str:
-    """What stands on the page where a figure is placed. still: the page's own image, "" if it has none there."""
+    """What stands on the page where a figure is placed; WrongUse if there is no such figure.
+
+    still: the page's own image, "" if it has none there.
+    """
+    if name not in FIGURES:
+        raise WrongUse(f"a page places a figure that is not there: no figure '{name}' among {', '.join(FIGURES)}")
     figure = FIGURES[name]
     case = html.escape(json.dumps(figure.case), quote=True)
     return (

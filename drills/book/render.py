@@ -98,10 +98,10 @@ def code(text: str, language: str, anchors: bool = False) -> str:
         lexer = get_lexer_by_name("pycon" if language == "python" and ">>>" in text else language or "text")
     except ClassNotFound:
         lexer = get_lexer_by_name("text")
-    options = {"linespans": "L", "anchorlinespans": False} if anchors else {}
-    inner = highlight(text, lexer, HtmlFormatter(nowrap=True, **options))
+    inner = highlight(text, lexer, HtmlFormatter(nowrap=True))
     if anchors:
-        inner = re.sub(r'<span id="L-(\d+)">', r'<span id="L\1" class="line">', inner)
+        lines = inner.removesuffix("\n").split("\n")
+        inner = "".join(f'<span id="L{at}" class="line">{line}\n</span>' for at, line in enumerate(lines, start=1))
     return f'<div class="highlight"><pre><code>{inner}</code></pre></div>\n'
 
 

@@ -79,8 +79,8 @@ def _palette(scheme: str, media: str, icon: str, says: str) -> dict[str, object]
 
 
 def finish(site: Path) -> None:
-    """Takes out what the generator leaves in: a map of addresses without addresses, fonts' other formats."""
-    for name in ("sitemap.xml", "sitemap.xml.gz"):
+    """Takes out what is of no use without a fixed address: a map of the site, and an error page with absolute links."""
+    for name in ("sitemap.xml", "sitemap.xml.gz", "404.html"):
         (site / name).unlink(missing_ok=True)
     style = site / "assets" / "book" / "katex.css"
     if not style.is_file():

@@ -17,9 +17,17 @@
     return text.slice(from, to);
   };
 
+  /** A digit of any script as 0 to 9; scripts have their ten digits in a row. */
+  function digit(character) {
+    const at = character.codePointAt(0);
+    let zero = at;
+    while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero -= 1;
+    return String((at - zero) % 10);
+  }
+
   /** A number as people write it (1,024, −inf, 2e-3); null if it is none. */
   function asNumber(text) {
-    const plain = text.replace(/\u2212/g, "-").replace(/\u221e/g, "inf").replace(/,/g, "").trim();
+    const plain = text.replace(/\u2212/g, "-").replace(/\u221e/g, "inf").replace(/,/g, "").replace(/\p{Nd}/gu, digit).trim();
     const word = WORD.exec(plain);
     if (word) {
       if (word[2].toLowerCase() === "nan") return NaN;
