@@ -13,7 +13,7 @@ from drills.lessons.running import NOT_RESCALED, RESCALED_SAYS, UPSIDE_DOWN_FROM
 from drills.lessons.softmax_formulas import Recurrence
 from drills.lessons.strides import ignoring, with_strides
 
-BLOCKS = (1, 16, 32, 64, 128)
+BLOCKS = (16, 1, 32, 64, 128)
 """Keys a step."""
 
 HEAD = "Query head h was sent to KV head h % Hkv. Its KV head is h // G, with G = Hq / Hkv.", "which-kv-head"
@@ -71,11 +71,10 @@ def _of_both(prefix, exercise, right, by_rule, draw, empty, long, keys=None) -> 
     for name, rule in NOT_RESCALED.items():
         ways = [by_rule(rule, block) for block in BLOCKS]
         if name == "factor_upside_down":
-            starts = [by_rule(UPSIDE_DOWN_FROM_THE_START, block, guarded) for block in BLOCKS for guarded in (0, 1)]
-            ways += starts
+            ways += [by_rule(UPSIDE_DOWN_FROM_THE_START, block) for block in BLOCKS]
         says = RESCALED_SAYS[name] + "2^(m_old - m_new)."
         found.append(
-            Mistake(f"{prefix}_{name}", exercise, ways[1], says, RUNNING, cases=long, variants=(ways[0], *ways[2:]))
+            Mistake(f"{prefix}_{name}", exercise, ways[0], says, RUNNING, cases=long, variants=tuple(ways[1:]))
         )
     return tuple(found)
 

@@ -47,3 +47,12 @@ def run_heads(rule: Recurrence, block: int, x: Tensor, v: Tensor) -> tuple[Tenso
 def over_l(o: Tensor, l: Tensor) -> Tensor:
     """o / l; o where l is not positive."""
     return o / torch.where(l > 0, l, 1.0)[..., None]
+
+
+def carried(how: str, m: Tensor, m_new: Tensor, first_step: bool = True) -> Tensor:
+    """What an old sum is multiplied by: "keep" for exp(m - m_new), "none", "inverted" for exp(m_new - m)."""
+    if how == "none":
+        return torch.ones_like(m)
+    if how == "keep":
+        return torch.exp(m - torch.where(m_new == -math.inf, 0.0, m_new))
+    return torch.where((m == -math.inf) & first_step, 0.0, torch.exp(m_new - m))

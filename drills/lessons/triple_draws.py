@@ -54,6 +54,14 @@ def draw_partial_empty(rng: torch.Generator) -> Args:
     return *random_qkv(rng, 5, H=2, D=8), 8
 
 
+def draw_long_part(rng: torch.Generator) -> Args:
+    """One part of 130 to 140 keys whose scores rise: the max moves in late steps too."""
+    q, k, v = random_qkv(rng, 130 + int(torch.randint(11, (), generator=rng)), H=2, D=8)
+    q[:, 0] = 3.0
+    k[..., 0] = torch.linspace(-3.0, 3.0, len(k))[:, None]
+    return q, k, v, 1
+
+
 def draw_pair(rng: torch.Generator) -> Args:
     return as_pair(*parts_of(rng, 2))
 
@@ -84,3 +92,27 @@ def both_kinds_of_empty(rng: torch.Generator, N: int) -> Args:
     nothing[:, 0] = True
     one[0, 1] = one[-1, 2] = True
     return make_empty(make_empty(parts_of(rng, N), nothing), one, math.nan)
+
+
+def far_apart(rng: torch.Generator, N: int) -> Args:
+    """m of head 0 around 200, of head 1 around -300, of head 2 ordinary: exp(m) overflows float32, or is 0."""
+    m, l, o = parts_of(rng, N)
+    return m + torch.tensor([200.0, -300.0, 0.0]), l, o
+
+
+def far_below(rng: torch.Generator, N: int) -> Args:
+    """m around -70,000: legal scores. One head has no key in any part."""
+    m, l, o = parts_of(rng, N)
+    return make_empty((m - 70000.0, l, o), torch.tensor([[False, True, False]] * N))
+
+
+def many_parts(rng: torch.Generator, N: int) -> Args:
+    """130 parts and more whose m rises: the max moves in late steps too."""
+    m, l, o = parts_of(rng, 130 + N)
+    return m + torch.linspace(-4.0, 4.0, len(m))[:, None], l, o
+
+
+def very_many_parts(rng: torch.Generator, N: int) -> Args:
+    """Some 270 parts of which every one counts."""
+    m, l, o = parts_of(rng, 266 + N)
+    return torch.zeros_like(m), l, o

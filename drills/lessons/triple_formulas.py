@@ -1,8 +1,7 @@
-"""What l2's misconceptions yield. A formula takes the arguments of its exercise and answers in float64 tensors.
+"""What l2's misconceptions about merging yield, in float64 tensors. Those about partial_attention: split_formulas.py.
 
-Most are one wrong rule for merging parts along axis 0, m[N, ...], l[N, ...], o[N, ..., D] → (m, l, o), which serves
-merge_pair and merge_mlo alike; None stands for a result that the misconception says nothing about.
-Never used by graded code.
+A wrong rule merges parts along axis 0, m[N, ...], l[N, ...], o[N, ..., D] → (m, l, o), and serves merge_pair and
+merge_mlo alike; None stands for a result that the misconception says nothing about. Never used by graded code.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from drills.lessons.oracle import LOG2_E, finite_shift, largest, merge_mlo
-from drills.lessons.parts import partial, scores, spans
+from drills.lessons.oracle import finite_shift, largest, merge_mlo
 
 Rule = Callable[[Tensor, Tensor, Tensor], tuple]
 
@@ -174,74 +172,12 @@ def unguarded_first(block: int) -> Rule:
 # Wrong parts.
 
 
-def last_dropped(m, l, o):
-    return merge_mlo(m[:-1], l[:-1], o[:-1])
+def only(kept: slice) -> Rule:
+    """The other parts are left out."""
+    return lambda m, l, o: merge_mlo(m[kept], l[kept], o[kept])
 
 
 def heads_first(m, l, o):
     """m[N, H], l and o read as if H came first."""
     n, h = m.shape[:2]
     return merge_mlo(m.reshape(h, n).t(), l.reshape(h, n).t(), o.reshape(h, n, o.shape[-1]).transpose(0, 1))
-
-
-# partial_attention.
-
-
-def unscaled(q, k, v, num_splits, scale=None):
-    return partial(scores(q, k, 1.0), v, spans(len(k), num_splits))
-
-
-def scaled_twice(q, k, v, num_splits, scale=None):
-    s = q.shape[-1] ** -0.5 if scale is None else scale
-    return partial(scores(q, k, s * s), v, spans(len(k), num_splits))
-
-
-def default_scale_always(q, k, v, num_splits, scale=None):
-    return partial(scores(q, k), v, spans(len(k), num_splits))
-
-
-def rounded_down(q, k, v, num_splits, scale=None):
-    """T = L // N: the last L % N keys belong to no part."""
-    step = len(k) // num_splits
-    return partial(scores(q, k, scale), v, [slice(n * step, (n + 1) * step) for n in range(num_splits)])
-
-
-def o_not_divided(q, k, v, num_splits, scale=None):
-    m, l, o = partial(scores(q, k, scale), v, spans(len(k), num_splits))
-    return m, l, o * l[..., None]
-
-
-def m_in_base_2(q, k, v, num_splits, scale=None):
-    m, l, o = partial(scores(q, k, scale), v, spans(len(k), num_splits))
-    return m * LOG2_E, l, o
-
-
-def every_part_whole(q, k, v, num_splits, scale=None):
-    """Each part saw all keys."""
-    return partial(scores(q, k, scale), v, [slice(0, len(k))] * num_splits)
-
-
-def interleaved(q, k, v, num_splits, scale=None):
-    """Part n took keys n, n + N, n + 2N …"""
-    return partial(scores(q, k, scale), v, [slice(n, None, num_splits) for n in range(num_splits)])
-
-
-def empty_part_nan(q, k, v, num_splits, scale=None):
-    """0 / 0 in parts past the end."""
-    m, l, o = partial(scores(q, k, scale), v, spans(len(k), num_splits))
-    return m, l, torch.where((l == 0)[..., None], math.nan, o)
-
-
-def padding_scores_zero(block: int) -> Callable[..., tuple]:
-    """Keys that fill a part's last block of `block` have score 0 and value 0, and count."""
-
-    def formula(q, k, v, num_splits, scale=None):
-        x, triples = scores(q, k, scale), []
-        for part in spans(len(k), num_splits):
-            more = -(part.stop - part.start) % block
-            padded = torch.cat([x[..., part], x.new_zeros(*x.shape[:-1], more)], -1)
-            zeros = v.new_zeros(more, *v.shape[1:])
-            triples.append(partial(padded, torch.cat([v[part], zeros]), [slice(None)]))
-        return tuple(torch.cat(items) for items in zip(*triples, strict=True))
-
-    return formula

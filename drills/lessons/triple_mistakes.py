@@ -1,6 +1,6 @@
-"""The misconceptions about (m, l, o) that are recognized, with what is said to the learner.
+"""The misconceptions about merging (m, l, o) that are recognized, with what is said to the learner.
 
-The formulas stand in triple_formulas.py. Never used by graded code.
+The formulas stand in triple_formulas.py; split_mistakes.py has those of partial_attention. Never used by graded code.
 """
 
 from __future__ import annotations
@@ -8,10 +8,9 @@ from __future__ import annotations
 from drills.lessons import triple_draws as draws
 from drills.lessons import triple_formulas as formulas
 from drills.lessons.base import Mistake
+from drills.lessons.split_mistakes import PARTIAL
 from drills.lessons.triple_formulas import on_all, on_pair
-
-BLOCKS = (2, 4, 8, 16, 32, 64, 128)
-"""Keys a step that a kernel may take."""
+from drills.lessons.triple_loop_mistakes import LOOPS
 
 STEPS = (1, 2, 4, 8, 16, 32)
 """Parts a step that a merge with a running max may take."""
@@ -31,82 +30,6 @@ def _about_both(name: str, rule, says: str, anchor: str, cases=None, other=None,
         Mistake(f"mlo_{name}", "merge_mlo", on_all(rule), says, anchor, for_all, variants=all_forms),
     )
 
-
-PARTIAL = (
-    Mistake(
-        "partial_scale_forgotten",
-        "partial_attention",
-        formulas.unscaled,
-        "The scores were not scaled: multiply q · k by scale, 1/sqrt(D) unless given.",
-        "the-scale",
-    ),
-    Mistake(
-        "partial_scaled_twice",
-        "partial_attention",
-        formulas.scaled_twice,
-        "The scale was applied twice, to q and again to the scores.",
-        "the-scale",
-    ),
-    Mistake(
-        "partial_scale_ignored",
-        "partial_attention",
-        formulas.default_scale_always,
-        "The scale given was ignored: 1/sqrt(D) is only the default.",
-        "the-scale",
-        cases=draws.draw_partial_scaled,
-    ),
-    Mistake(
-        "partial_tail_dropped",
-        "partial_attention",
-        formulas.rounded_down,
-        "T was rounded down, so that the last keys belong to no part. T = ceil(L / N).",
-        "keys-that-no-part-covers",
-    ),
-    Mistake(
-        "partial_padding_counted",
-        "partial_attention",
-        formulas.padding_scores_zero(4),
-        "Keys past the part's end scored 0 and counted. Set their score to -inf after the product.",
-        "keys-past-the-parts-end",
-        variants=tuple(formulas.padding_scores_zero(block) for block in BLOCKS),
-    ),
-    Mistake(
-        "partial_not_divided",
-        "partial_attention",
-        formulas.o_not_divided,
-        "o was not divided by l. In this lesson o is normalized inside its part.",
-        "normalized-or-not",
-    ),
-    Mistake(
-        "partial_m_base_2",
-        "partial_attention",
-        formulas.m_in_base_2,
-        "m is in base 2: with log2(e) folded into the scale, multiply m by ln 2 before you store it.",
-        "m-in-the-wrong-base",
-    ),
-    Mistake(
-        "partial_every_part_whole",
-        "partial_attention",
-        formulas.every_part_whole,
-        "Every part went over all the keys. Part n begins at key n * T and ends before (n + 1) * T.",
-        "keys-that-no-part-covers",
-    ),
-    Mistake(
-        "partial_interleaved",
-        "partial_attention",
-        formulas.interleaved,
-        "Part n took every N-th key. A part is a run of T neighboring keys.",
-        "keys-that-no-part-covers",
-    ),
-    Mistake(
-        "partial_empty_nan",
-        "partial_attention",
-        formulas.empty_part_nan,
-        "A part with no keys gave 0 / 0. Its o is 0: divide by 1 where l is 0.",
-        "a-part-with-no-keys",
-        cases=draws.draw_partial_empty,
-    ),
-)
 
 MERGES = (
     *_about_both(
@@ -214,7 +137,7 @@ ONLY_ALL = (
     Mistake(
         "mlo_last_dropped",
         "merge_mlo",
-        on_all(formulas.last_dropped),
+        on_all(formulas.only(slice(None, -1))),
         "The last part is missing from the result.",
         "every-part-and-nothing-else",
     ),
@@ -227,4 +150,4 @@ ONLY_ALL = (
     ),
 )
 
-MISTAKES = (*PARTIAL, *MERGES, *ONLY_PAIR, *ONLY_ALL)
+MISTAKES = (*PARTIAL, *MERGES, *ONLY_PAIR, *ONLY_ALL, *LOOPS)

@@ -1,0 +1,144 @@
+"""What l2's misconceptions about partial_attention yield, in float64 tensors: m[N, H], l[N, H], o[N, H, D].
+
+A formula takes the arguments of the exercise: q[H, D], k[L, H, D], v[L, H, D], num_splits, scale.
+Never used by graded code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+
+from drills.lessons.oracle import LOG2_E
+from drills.lessons.parts import default_scale, partial, scores, spans
+from drills.lessons.running import over_l, run_heads
+from drills.lessons.softmax_formulas import Recurrence
+
+
+def right(q, k, v, num_splits, scale=None):
+    return partial(scores(q, k, scale), v, spans(len(k), num_splits))
+
+
+def unscaled(q, k, v, num_splits, scale=None):
+    return partial(scores(q, k, 1.0), v, spans(len(k), num_splits))
+
+
+def scaled_twice(q, k, v, num_splits, scale=None):
+    s = q.shape[-1] ** -0.5 if scale is None else scale
+    return partial(scores(q, k, s * s), v, spans(len(k), num_splits))
+
+
+def default_scale_always(q, k, v, num_splits, scale=None):
+    return partial(scores(q, k), v, spans(len(k), num_splits))
+
+
+def rounded_down(q, k, v, num_splits, scale=None):
+    """T = L // N: the last L % N keys belong to no part."""
+    step = len(k) // num_splits
+    return partial(scores(q, k, scale), v, [slice(n * step, (n + 1) * step) for n in range(num_splits)])
+
+
+def o_not_divided(q, k, v, num_splits, scale=None):
+    m, l, o = right(q, k, v, num_splits, scale)
+    return m, l, o * l[..., None]
+
+
+def m_in_base_2(q, k, v, num_splits, scale=None):
+    m, l, o = right(q, k, v, num_splits, scale)
+    return m * LOG2_E, l, o
+
+
+def every_part_whole(q, k, v, num_splits, scale=None):
+    """Each part saw all keys."""
+    return partial(scores(q, k, scale), v, [slice(0, len(k))] * num_splits)
+
+
+def interleaved(q, k, v, num_splits, scale=None):
+    """Part n took keys n, n + N, n + 2N …"""
+    return partial(scores(q, k, scale), v, [slice(n, None, num_splits) for n in range(num_splits)])
+
+
+def empty_part_nan(q, k, v, num_splits, scale=None):
+    """0 / 0 in parts past the end."""
+    m, l, o = right(q, k, v, num_splits, scale)
+    return m, l, torch.where((l == 0)[..., None], math.nan, o)
+
+
+def padding_scores_zero(block: int) -> Callable[..., tuple]:
+    """Keys that fill a part's last block of `block` have score 0 and value 0, and count."""
+
+    def formula(q, k, v, num_splits, scale=None):
+        x, triples = scores(q, k, scale), []
+        for part in spans(len(k), num_splits):
+            more = -(part.stop - part.start) % block
+            padded = torch.cat([x[..., part], x.new_zeros(*x.shape[:-1], more)], -1)
+            zeros = v.new_zeros(more, *v.shape[1:])
+            triples.append(partial(padded, torch.cat([v[part], zeros]), [slice(None)]))
+        return tuple(torch.cat(items) for items in zip(*triples, strict=True))
+
+    return formula
+
+
+def rest_to_the_last(q, k, v, num_splits, scale=None):
+    """T = L // N, and the last part goes on to key L."""
+    step = len(k) // num_splits
+    starts = [n * step for n in range(num_splits)]
+    ends = [*starts[1:], len(k)]
+    return partial(scores(q, k, scale), v, [slice(a, b) for a, b in zip(starts, ends, strict=True)])
+
+
+def base_2(q, k, v, num_splits, scale=None):
+    """exp2 of natural scores; m is right."""
+    m, _, _ = right(q, k, v, num_splits, scale)
+    _, l, o = right(q, k, v, num_splits, default_scale(q, scale) * math.log(2))
+    return m, l, o
+
+
+def keys_heads_first(q, k, v, num_splits, scale=None):
+    """k and v addressed as [H, L, D]."""
+    keys, heads, size = k.shape
+    k, v = (x.reshape(heads, keys, size).transpose(0, 1) for x in (k, v))
+    return right(q, k, v, num_splits, scale)
+
+
+def keys_of_head_0(q, k, v, num_splits, scale=None):
+    """The head is missing in the address of k and v."""
+    return right(q, k[:, :1].expand_as(k), v[:, :1].expand_as(v), num_splits, scale)
+
+
+def keys_as_values(q, k, v, num_splits, scale=None):
+    return right(q, k, k, num_splits, scale)
+
+
+def stored_heads_first(q, k, v, num_splits, scale=None):
+    """The results of part n, head h stored where [H, N] would have them."""
+    return tuple(x.transpose(0, 1).reshape(x.shape) for x in right(q, k, v, num_splits, scale))
+
+
+def by_rule(rule: Recurrence, block: int, m_kept: bool = True, guarded: bool = True) -> Callable[..., tuple]:
+    """The recurrence as `rule` has it. m_kept: is the max returned although nothing was shifted by it?"""
+
+    def formula(q, k, v, num_splits, scale=None):
+        x, triples = scores(q, k, scale), []
+        for part in spans(len(k), num_splits):
+            m, l, o = run_heads(rule, block, x[:, part], v[part])
+            m = m if rule.shift or m_kept else torch.zeros_like(m)
+            triples.append((m, l, over_l(o, l) if guarded else o / l[..., None]))
+        return tuple(torch.stack(items) for items in zip(*triples, strict=True))
+
+    return formula
+
+
+def past_its_end(block: int | None) -> Callable[..., tuple]:
+    """A part's last block of `block` is masked by key < L alone; None: every part goes on to key L."""
+
+    def formula(q, k, v, num_splits, scale=None):
+        parts = []
+        for part in spans(len(k), num_splits):
+            whole = -(-(part.stop - part.start) // block) * block if block else len(k)
+            parts.append(slice(part.start, min(part.start + whole, len(k))))
+        return partial(scores(q, k, scale), v, parts)
+
+    return formula
