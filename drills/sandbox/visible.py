@@ -5,6 +5,7 @@ Lists paths, opens nothing. Must never list the repository itself, its solutions
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import sys
@@ -24,6 +25,7 @@ DRILLS = Path(__file__).resolve().parents[1]
 ROOT = DRILLS.parent
 
 
+@functools.cache
 def code() -> list[str]:
     """Folders that hold Python, its packages and the system's libraries; none of them holds the repository."""
     found = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}

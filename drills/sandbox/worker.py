@@ -22,6 +22,8 @@ def serve(sock: Any, config: dict[str, Any]) -> None:
     """Say what is on, load the graded file, answer calls until the parent hangs up."""
     import torch
 
+    from drills.sandbox import alone
+
     torch.set_num_threads(1)
     sys.stdin = open(os.devnull)  # noqa: SIM115  for as long as the process lives
     line = Line(sock)
@@ -31,6 +33,8 @@ def serve(sock: Any, config: dict[str, Any]) -> None:
         line.say({"nonce": config["nonce"], "broken": f"Triton does not work here: {type(error).__name__}: {error}"})
         return
     line.say({"nonce": config["nonce"], "status": asdict(graded.status)})
+    alone.hide_machinery()
+    alone.refuse_looks()
     loading = graded.load()
     line.say({"nonce": config["nonce"], **loading})
     while "raised" not in loading:
@@ -99,9 +103,9 @@ class Graded:
         self.module: Any = None
         if device == "cpu":
             os.environ["TRITON_INTERPRET"] = "1"
-        from drills.instruments import install, place, recording
+        from drills.instruments import guards, install, one_call
 
-        self.place, self.recording = place, recording
+        self.place, self.recording = guards.place, one_call.Recording
         self.status = install()
         if device == "cuda":
             import torch

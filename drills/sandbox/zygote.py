@@ -33,7 +33,7 @@ KINDS = {
 }
 """What can be forked: the module whose `serve(sock, config)` the child runs. descriptors: a socket, then output."""
 
-FOR_CALLS = ("triton", "triton.language", "drills.sandbox.worker", "drills.instruments.interpreter")
+FOR_CALLS = ("triton.language", "drills.sandbox.worker", "drills.sandbox.alone", "drills.instruments.interpreter")
 FOR_COMPILING = ("triton", "triton.language", "triton.compiler", "drills.instruments.gate_kernels")
 FEW_COLLECTIONS = (100_000, 50, 50)
 """The interpreter makes many short-lived objects: looking for cycles among them each 700 costs a tenth of the time."""

@@ -1,0 +1,60 @@
+"""Puts the machinery of a worker out of graded code's reach, before that is loaded: a hurdle, not a boundary.
+
+What runs in one process can be reached in it, by whoever tries hard enough. So nothing that decides about values is
+here, and what the instruments say is believed only as far as DESIGN says. But `import drills`, the garbage collector's
+list of all objects and the callers' frames are no ways in.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import Any
+
+from drills.sandbox import visible
+
+NEVER = {
+    "gc.get_objects", "gc.get_referrers", "gc.get_referents",
+    "sys._current_frames", "sys._current_exceptions", "sys.settrace", "sys.setprofile",
+}  # fmt: skip
+"""Audit events of what nothing in a worker has a use for."""
+
+HAND_FRAMES_ON = tuple(os.path.join(os.path.dirname(os.__file__), f"{name}.py") for name in ("inspect", "traceback"))
+TRUSTED = (*(folder + os.sep for folder in [*visible.code(), str(visible.DRILLS)]), "<frozen ")
+REFUSED = "graded code may not look into the process that runs it"
+
+
+def hide_machinery() -> None:
+    """No import leads to the grader any more, nor to what lies in its repository."""
+    for name in [name for name in sys.modules if name.split(".")[0] == "drills"]:
+        del sys.modules[name]
+    sys.path[:] = [path for path in sys.path if path and os.path.realpath(path) != str(visible.ROOT)]
+    sys.path_importer_cache.clear()
+
+
+def refuse_looks() -> None:
+    """An audit hook, which nothing removes: PermissionError for NEVER, and for frames asked for by graded code."""
+    busy: set[int] = set()
+    own, frame_of = threading.get_ident, sys._getframe
+
+    def asked_from_outside() -> bool:
+        frame = frame_of(2)
+        while frame is not None and frame.f_code.co_filename in HAND_FRAMES_ON:
+            frame = frame.f_back
+        return frame is not None and not frame.f_code.co_filename.startswith(TRUSTED)
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in NEVER:
+            raise PermissionError(REFUSED)
+        if event == "sys._getframe" or (event == "object.__getattr__" and arguments[1] == "tb_frame"):
+            if own() in busy:
+                return
+            busy.add(own())
+            try:
+                if asked_from_outside():
+                    raise PermissionError(REFUSED)
+            finally:
+                busy.discard(own())
+
+    sys.addaudithook(hook)
