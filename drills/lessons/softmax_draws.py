@@ -88,3 +88,15 @@ def draw_masked_row(rng: torch.Generator) -> Args:
     x = scores(rng)
     x[int(torch.randint(3, (), generator=rng))] = -math.inf
     return x, 4
+
+
+def draw_below_stand_ins(rng: torch.Generator) -> Args:
+    """Scores around -70,000, which are legal, and a row that is masked throughout."""
+    x = scores(rng) - 70000.0
+    x[int(torch.randint(3, (), generator=rng))] = -math.inf
+    return x, 4
+
+
+def draw_long(rng: torch.Generator) -> Args:
+    """More columns than a block of whatever size up to 1,024 has."""
+    return scores(rng, least=1041, most=1047), 64

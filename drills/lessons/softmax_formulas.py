@@ -97,13 +97,18 @@ def stats_unshifted(x: Tensor, block: int = 1024):
     return softmax_stats(x)[0], torch.exp(x.float()).sum(-1).double()
 
 
-def normalized(rule: Recurrence, guarded: bool = False, positive: bool = False) -> Callable[..., tuple]:
-    """softmax written with `rule`; guarded: a sum of 0 is not divided by; positive: nor is one of NaN."""
+def normalized(
+    rule: Recurrence, guarded: bool = False, positive: bool = False, guarded_last: bool = False
+) -> Callable[..., tuple]:
+    """softmax written with `rule`; guarded: a sum of 0 is not divided by; positive: nor is one of NaN.
+
+    guarded_last: is 0 subtracted where the max is -inf when the results are computed, whatever `rule` does before?
+    """
 
     def formula(x: Tensor, block: int = 1024):
         m, l, _ = rule.run(x, block)
         real = torch.float32 if rule.single else torch.float64
-        off = finite_shift(m) if rule.guard else m
+        off = finite_shift(m) if rule.guard or guarded_last else m
         off = off if rule.shift else torch.zeros_like(off)
         w = torch.exp(x.to(real) - off[:, None].to(real)).double()
         total = torch.where(l == 0, 1.0, l) if guarded else l
@@ -148,8 +153,3 @@ def attend_averaged(scores: Tensor, v: Tensor, block: int = 64):
         return (scores.double() @ v.double(),)
     pairs = zip(scores.split(block, 1), v.split(block, 0), strict=True)
     return (torch.stack([softmax(x) @ u.double() for x, u in pairs]).mean(0),)
-
-
-def attend_in_columns(scores: Tensor, v: Tensor, block: int = 64):
-    """Normalized over the rows of a column in place of the columns of a row."""
-    return (softmax(scores.t()).t() @ v.double(),)

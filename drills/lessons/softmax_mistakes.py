@@ -21,6 +21,7 @@ from drills.lessons.softmax_draws import (
     with_values,
 )
 from drills.lessons.softmax_formulas import Recurrence, attended, in_blocks, normalized, stats
+from drills.lessons.softmax_slips import SLIPS
 
 UNSHIFTED = (
     "The max was not subtracted: exp overflows float32 from 88.8 on. Take exp(x - m).",
@@ -72,8 +73,9 @@ def shared(exercise: str, prefix: str, write, convert, **more) -> tuple[Mistake,
     for name, (rule, (says, anchor), cases) in FAULTS.items():
         ways = in_blocks(write, rule, **more)
         if name == "nan" and write is normalized:  # where(l > 0, l, 1) makes 1 of NaN, where(l == 0, 1, l) does not
-            positive = in_blocks(write, rule, positive=True)
-            ways["variants"] += (positive["formula"], *positive["variants"])
+            for last in (False, True):
+                positive = in_blocks(write, rule, positive=True, guarded_last=last)
+                ways["variants"] += (positive["formula"], *positive["variants"])
         found.append(
             Mistake(f"{prefix}_{name}", exercise, says=says, anchor=anchor, cases=cases and convert(cases), **ways)
         )
@@ -164,4 +166,4 @@ ATTEND = (
     ),
 )  # fmt: skip
 
-MISTAKES = (*STATS, *SOFTMAX, *ATTEND)
+MISTAKES = (*STATS, *SOFTMAX, *ATTEND, *SLIPS)
