@@ -20,10 +20,17 @@ from drills.batch.place import Place
 from drills.errors import FAILED, GRADER_FAILED, PASSED, GraderFailed, WrongUse
 from drills.report import batch_screen, outputs, standing, words
 
-ALIKE = ("lessons", "level", "timeout", "isolation", "versions", "code_sha256", "seed_sha256", "fingerprint")
-"""What the shards must have in common, the most telling first."""
-
-SHOWN = {"code_sha256": "the grader or its tests", "seed_sha256": "the secret seed", "fingerprint": "the settings"}
+ALIKE = {
+    "lessons": "the lessons differ",
+    "level": "the level differs",
+    "timeout": "the timeout differs",
+    "isolation": "the isolation differs",
+    "versions": "the versions differ",
+    "code_sha256": "the grader or its tests differ",
+    "seed_sha256": "the secret seed differs",
+    "fingerprint": "the settings differ",
+}
+"""What the shards must have in common, the most telling first, and what is said where they have not."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,13 +92,10 @@ def read(place: Place) -> dict[str, Any]:
 
 def check_alike(places: list[Place], trees: list[dict[str, Any]]) -> None:
     """WrongUse, naming the first thing that differs, if the shards are not of one batch."""
-    for name in ALIKE:
+    for name, says in ALIKE.items():
         for place, tree in zip(places, trees, strict=True):
             if tree[name] != trees[0][name]:
-                raise WrongUse(
-                    f"{places[0].root} and {place.root} cannot stand in one gradebook: "
-                    f"{SHOWN.get(name, name)} differ{'' if name in ('lessons', 'versions') else 's'}"
-                )
+                raise WrongUse(f"{places[0].root} and {place.root} cannot stand in one gradebook: {says}")
     sharded = [tuple(tree["shard"]) for tree in trees if tree["shard"]]
     twice = [part for part, count in Counter(sharded).items() if count > 1]
     if twice:
