@@ -92,3 +92,74 @@ def draw_partial(rng: torch.Generator) -> Args:
 def draw_partial_empty(rng: torch.Generator) -> Args:
     """Five keys in eight parts: the last three are empty."""
     return *random_qkv(rng, 5, H=3, D=8, leading=(2,)), 8
+
+
+def draw_partial_scaled(rng: torch.Generator) -> Args:
+    """An ordinary case with a scale of its own."""
+    return *draw_partial(rng), 0.5 + float(torch.rand((), generator=rng))
+
+
+def draw_long_part(rng: torch.Generator) -> Args:
+    """One query and one part of 130 to 140 keys whose scores rise: the max moves in late steps too."""
+    keys = 130 + int(torch.randint(11, (), generator=rng))
+    q, k, v = random_qkv(rng, keys, H=2, D=8, leading=(1,))
+    q[..., 0] = 3.0
+    k[..., 0] = torch.linspace(-3.0, 3.0, keys)[:, None]
+    return q, k, v, 1
+
+
+def draw_far_keys(rng: torch.Generator) -> Args:
+    """Scores of about 280 and, for another query, of -280."""
+    q, k, v, num_splits = draw_partial(rng)
+    q[:, :, 0], k[..., 0] = 20.0, 40.0
+    q[1, :, 0] = -20.0
+    return q, k, v, num_splits
+
+
+LONGEST = 4096
+"""Columns a step of a kernel, at most."""
+
+
+def _long_rows(rng: torch.Generator) -> torch.Tensor:
+    columns = LONGEST + 10 + int(torch.randint(9, (), generator=rng))
+    return torch.randn(3, columns, generator=rng) * 2
+
+
+def draw_masked_first(rng: torch.Generator) -> Args:
+    """One row begins with masked blocks of whatever size, one is masked throughout, one is ordinary."""
+    x = _long_rows(rng)
+    x[0, :LONGEST] = -math.inf
+    x[1] = -math.inf
+    return (x,)
+
+
+def draw_rising(rng: torch.Generator) -> Args:
+    """The max moves in every block, the last one included."""
+    return (_long_rows(rng).sort().values,)
+
+
+def draw_rising_and_falling(rng: torch.Generator) -> Args:
+    """Row 0 rises, the others fall."""
+    x = _long_rows(rng).sort().values
+    x[1:] = x[1:].flip(1)
+    return (x,)
+
+
+def draw_half_rows(rng: torch.Generator) -> Args:
+    (x,) = draw_rows(rng)
+    return (x.half(),)
+
+
+def draw_far_below(rng: torch.Generator) -> Args:
+    """Scores around -150,000: legal ones."""
+    (x,) = draw_rows(rng)
+    return (x - 150000.0,)
+
+
+def draw_uneven_pair(rng: torch.Generator) -> Args:
+    """lse_b far above lse_a in one row, far below in another; side a of a third is empty."""
+    o_a, lse_a, o_b, lse_b = draw_pair(rng)
+    lse_b[0, 0] += 200.0
+    lse_b[1, 1] -= 200.0
+    o_a[1, 2], lse_a[1, 2] = 0.0, -math.inf
+    return o_a, lse_a, o_b, lse_b

@@ -1,6 +1,7 @@
 """The misconceptions about LSEs and their bases that are recognized, with what is said to the learner.
 
-The formulas stand in lse_formulas.py. Never used by graded code.
+The formulas stand in lse_formulas.py; lse_loop_mistakes.py has those of the loop and the range, state_mistakes.py those
+of partial_states. Never used by graded code.
 """
 
 from __future__ import annotations
@@ -11,34 +12,16 @@ import torch
 
 from drills.lessons import lse_draws as draws
 from drills.lessons import lse_formulas as formulas
-from drills.lessons import state_formulas
 from drills.lessons.base import Mistake
 from drills.lessons.lse_formulas import LN_2, on_states
+from drills.lessons.lse_loop_mistakes import LOOPS, no_guard
 from drills.lessons.oracle import LOG2_E
-from drills.lessons.state_formulas import states
-
-BLOCKS = (2, 4, 8, 16, 32, 64, 128)
-"""Keys a step that a kernel may take."""
-
-NAN = ("(-inf) - (-inf) is NaN. Subtract 0 where the max is -inf.", "a-row-with-no-score")
-PAYLOAD = ("The output of an empty row reached the result: 0 * NaN is NaN. Use 0 where the weight is 0.", "empty-rows")
-EPSILON = (
-    "A row with no score gave log(1e-12). The epsilon is a bias, not a guard: its LSE is -inf.",
-    "an-epsilon-in-the-logarithm",
-)
-WITHOUT_M = ("The max is missing: l is relative to it, so the LSE is m plus the logarithm of l.", "lse-without-m")
-M_PLUS_L = ("m + l was returned. The LSE is m plus the logarithm of l.", "lse-without-m")
-
-
-def _m_then(log: str):
-    return lambda m, l: m + getattr(torch, log)(torch.where(l == 0, 1.0, l))
-
+from drills.lessons.state_mistakes import EPSILON, M_PLUS_L, NAN, PARTIAL, PAYLOAD, WITHOUT_M
 
 _lse = functools.partial(Mistake, exercise="lse")
 _lse2 = functools.partial(Mistake, exercise="lse2")
 _merge = functools.partial(Mistake, exercise="merge_natural")
 _to = functools.partial(Mistake, exercise="to_flashinfer")
-_partial = functools.partial(Mistake, exercise="partial_states")
 
 LSE = (
     _lse("lse_base_2", formula=formulas.times(LOG2_E), anchor="ln-or-log2",
@@ -51,7 +34,8 @@ LSE = (
          says="The max was not subtracted: exp overflows from 88.8 on and is 0 below -104. Take exp(x - m), add m."),
     _lse("lse_epsilon", formula=formulas.with_epsilon(), says=EPSILON[0], anchor=EPSILON[1],
          cases=draws.draw_masked_row),
-    _lse("lse_nan", formula=formulas.empty_rows_nan(), says=NAN[0], anchor=NAN[1], cases=draws.draw_masked_row),
+    _lse("lse_nan", formula=formulas.empty_rows_nan(), says=NAN[0], anchor=NAN[1],
+         cases=draws.draw_masked_first, variants=no_guard(1.0)),
 )  # fmt: skip
 
 LSE2 = (
@@ -73,7 +57,8 @@ LSE2 = (
           says="The max was not subtracted: exp2 overflows from 128 on and is 0 below -150. Take exp2(x - m), add m."),
     _lse2("lse2_epsilon", formula=formulas.with_epsilon(torch.log2), says=EPSILON[0], anchor=EPSILON[1],
           cases=draws.draw_masked_row),
-    _lse2("lse2_nan", formula=formulas.empty_rows_nan(LOG2_E), says=NAN[0], anchor=NAN[1], cases=draws.draw_masked_row),
+    _lse2("lse2_nan", formula=formulas.empty_rows_nan(LOG2_E), says=NAN[0], anchor=NAN[1],
+          cases=draws.draw_masked_first, variants=no_guard(LOG2_E)),
 )  # fmt: skip
 
 MERGE = (
@@ -126,37 +111,4 @@ TO_FLASHINFER = (
         says="The numbers still stand heads first: [H, T] was read as [T, H]. Element (t, h) comes from (h, t)."),
 )  # fmt: skip
 
-PARTIAL = (
-    _partial("states_natural_s", formula=states(s_factor=1.0), anchor="ln-or-log2",
-             says="s is natural. It must be base 2: log2(e) in the scale, exp2 and log2."),
-    _partial("states_s_converted_twice", formula=states(s_factor=LOG2_E * LOG2_E), anchor="converted-twice",
-             says="s was converted twice: with log2(e) in the scale, m + log2(l) is in base 2 already."),
-    _partial("states_log2e_missing", formula=states(score_factor=LN_2), anchor="exp2-of-a-natural-score",
-             says="exp2 was taken of natural scores. Fold log2(e) into the scale."),
-    _partial("states_log2e_twice", formula=states(score_factor=LOG2_E), anchor="converted-twice",
-             says="log2(e) was folded into the scale twice, or exp was taken of scores that carry it already.",
-             variants=(states(score_factor=LOG2_E, s_factor=1.0),
-                       states(score_factor=LOG2_E, log=_m_then("log2")))),
-    _partial("states_scale_forgotten", formula=states(given=1.0), anchor="the-scale",
-             says="The scores were not scaled: multiply q · k by scale, 1/sqrt(D) unless given."),
-    _partial("states_m_not_converted", formula=states(log=_m_then("log2")), anchor="the-max-stays-natural",
-             says="log2 of l was added to a natural m. The scores carry log2(e), and so must the max."),
-    _partial("states_ln_of_l", formula=states(log=lambda m, l: m * LOG2_E + formulas.log_of(l)), anchor="ln-or-log2",
-             says="ln of l was added to an m in base 2. Use log2."),
-    _partial("states_without_m", formula=states(log=lambda m, l: torch.log2(l)), says=WITHOUT_M[0],
-             anchor=WITHOUT_M[1]),
-    _partial("states_m_plus_l", formula=states(log=lambda m, l: m * LOG2_E + l), says=M_PLUS_L[0], anchor=M_PLUS_L[1]),
-    _partial("states_v_not_divided", formula=state_formulas.v_not_divided, anchor="the-scale",
-             says="v was not divided by l. A state's v is normalized inside its part."),
-    _partial("states_tail_dropped", formula=state_formulas.rounded_down, anchor="keys-that-no-part-covers",
-             says="T was rounded down, so that the last keys belong to no part. T = ceil(L / N)."),
-    _partial("states_padding_counted", formula=state_formulas.padding_scores_zero(4), anchor="keys-that-no-part-covers",
-             says="Keys past the part's end scored 0 and counted. Set their score to -inf after the product.",
-             variants=tuple(state_formulas.padding_scores_zero(block) for block in BLOCKS)),
-    _partial("states_epsilon", cases=draws.draw_partial_empty, says=EPSILON[0], anchor=EPSILON[1],
-             formula=states(log=lambda m, l: torch.where(l == 0, 0.0, m * LOG2_E) + torch.log2(l + 1e-12))),
-    _partial("states_empty_nan", formula=state_formulas.empty_part_nan, says=NAN[0], anchor=NAN[1],
-             cases=draws.draw_partial_empty, variants=(state_formulas.empty_state_nan,)),
-)  # fmt: skip
-
-MISTAKES = (*LSE, *LSE2, *MERGE, *TO_FLASHINFER, *PARTIAL)
+MISTAKES = (*LSE, *LSE2, *MERGE, *TO_FLASHINFER, *LOOPS, *PARTIAL)
