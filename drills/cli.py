@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -28,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{PROGRAM}: needs Python 3.10 or newer, this is {sys.version.split()[0]}", file=sys.stderr)
         return 3
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         code = _run(arguments)
         sys.stdout.flush()
         return code
