@@ -33,15 +33,14 @@ def spellings(value):
     yield str(abs(int(value * 1e6)) % 1000 + 10**9)
 
 
-@pytest.fixture(scope="module")
-def graded(tmp_path_factory):
+@pytest.fixture(scope="module", params=STRONG or LEVELS)
+def graded(tmp_path_factory, request):
     folder = tmp_path_factory.mktemp("hidden")
     root = tiny_lesson.build(folder / "repository").root
     texts = {name: strangers.leaking(body) for name, body in strangers.LEAKS.items()}
     texts |= {"right": tiny_lesson.SOLUTION, "squared": strangers.changed(strangers.SQUARED)}
     subs = strangers.write(folder / "subs", **texts)
-    level = (STRONG or LEVELS)[0]
-    code, place, said = strangers.grade(subs, folder / "out", strangers.settings(root, level), jobs=2)
+    code, place, said = strangers.grade(subs, folder / "out", strangers.settings(root, request.param), jobs=2)
     assert code == 1, (said, (place.logs / "workers.txt").read_text())
     return place
 
@@ -96,7 +95,7 @@ def test_messages_are_those_of_public_inputs(graded):
     assert graded.read("squared").grade.seed == PUBLIC_SEED
 
 
-def test_a_verdict_on_hidden_inputs_stands_where_public_ones_pass(graded, tmp_path):
+def test_a_verdict_on_hidden_inputs_stands_where_public_ones_pass(tmp_path):
     """The code knows the public inputs by heart."""
     drawn = list(inputs(PUBLIC_SEED))
     firsts = (0.0, drawn[0], drawn[5], drawn[21])
