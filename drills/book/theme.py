@@ -38,17 +38,20 @@ def write(folder: Path, docs: Path, modules: Path) -> None:
 
 
 def settings(found: list[pages.Source], repository: str) -> dict[str, object]:
-    """The generator's configuration."""
+    """The generator's configuration.
+
+    The repository stands in the footer and not in `repo_url`: for that one the generator's script asks GitHub for stars.
+    """
     lessons = [{f"{source.lesson.short[1:]}. {source.title}": f"{source.name}.md"} for source in found if source.lesson]
     others = [{source.title: f"{source.name}.md"} for source in found if not source.lesson]
-    site: dict[str, object] = {
+    return {
         "site_name": "Attention-state drills",
         "site_description": "How attention states are merged on a GPU: five lessons in Triton",
         "site_url": "",
         "docs_dir": "docs",
         "site_dir": "site",
         "use_directory_urls": False,
-        "copyright": "Apache-2.0",
+        "copyright": f'Apache-2.0 · <a href="{repository}">Repository</a>' if repository else "Apache-2.0",
         "theme": {
             "variant": "modern",
             "custom_dir": "overrides",
@@ -65,9 +68,6 @@ def settings(found: list[pages.Source], repository: str) -> dict[str, object]:
         "extra_javascript": [f"assets/book/{name}" for name in EVERYWHERE],
         "nav": [{"Start": "index.md"}, {"Lessons": lessons}, {"Beyond": others}],
     }
-    if repository:
-        site["repo_url"] = repository
-    return site
 
 
 def _palette(scheme: str, media: str, icon: str, says: str) -> dict[str, object]:

@@ -4,6 +4,8 @@ import importlib.util
 import json
 import math
 import re
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -169,6 +171,11 @@ def test_a_folder_that_is_no_book_is_never_replaced(tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
     with pytest.raises(WrongUse, match="is a file"):
         build.build(catalog.ROOT, tmp_path / "thesis.tex", "")
+
+
+def test_the_book_needs_no_torch():
+    script = "import sys; from drills.book import build, command; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], cwd=catalog.ROOT, timeout=60).returncode == 0
 
 
 def test_the_command_line_knows_the_book(tmp_path):
