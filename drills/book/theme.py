@@ -40,7 +40,7 @@ def write(folder: Path, docs: Path, modules: Path) -> None:
 def settings(found: list[pages.Source], repository: str) -> dict[str, object]:
     """The generator's configuration.
 
-    The repository stands in the footer and not in `repo_url`: for that one the generator's script asks GitHub for stars.
+    The repository stands in the footer and not in `repo_url`: of that the generator's script asks GitHub for stars.
     """
     lessons = [{f"{source.lesson.short[1:]}. {source.title}": f"{source.name}.md"} for source in found if source.lesson]
     others = [{source.title: f"{source.name}.md"} for source in found if not source.lesson]
