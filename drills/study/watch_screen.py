@@ -40,17 +40,18 @@ def lines(state: State, console: Console) -> list[Text]:
     """The whole screen but for the keys and the last line."""
     middle = _failure(state, console)
     parts = [_head(state, console), _table(state, console), middle, _next(state)]
-    found = [Text()]
+    found: list[Text] = []
     for part in parts:
         found += [*part, Text()] if part else []
     return [piece for line in found for piece in _fit(line, console)]
 
 
-def keys_line() -> Text:
+def keys_line(width: int) -> Text:
     """The keys and what they do."""
+    gap = "   " if width >= 44 else "  "
     parts: list[tuple[str, str]] = []
     for key, does in KEYS:
-        parts += [(" " if not parts else "   ", ""), (key, TITLE), (f" {does}", QUIET)]
+        parts += [(gap if parts else " ", ""), (key, TITLE), (f" {does}", QUIET)]
     return Text.assemble(*parts)
 
 

@@ -40,7 +40,7 @@ class Screen:
         for line in watch_screen.lines(state, self.console):
             self.console.print(line, soft_wrap=True)
         if self.keyed:
-            self.console.print(watch_screen.keys_line(), soft_wrap=True)
+            self.console.print(watch_screen.keys_line(self.console.width), soft_wrap=True)
         self.say(self.last)
 
     def page(self, show: Callable[[], object], below: str) -> None:

@@ -42,9 +42,10 @@ def test_the_screen_is_as_kept(name, width):
     check(KEPT / f"{name}.{width}.txt", screen(name, width))
 
 
-@pytest.mark.parametrize("name", ["half_done", "all_passed"])
-def test_the_coloured_screen_is_as_kept(name):
-    check(KEPT / f"{name}.80.ansi", screen(name, 80, color=True))
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("name", SCREENS)
+def test_the_coloured_screen_is_as_kept(name, width):
+    check(KEPT / f"{name}.{width}.ansi", screen(name, width, color=True))
 
 
 @pytest.mark.parametrize("name", SCREENS)
