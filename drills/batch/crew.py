@@ -111,6 +111,7 @@ class Crew:
                 one.process.wait()
         self.members.clear()
         self._bury()
+        self.place.clear_desks()
 
     def begin(self, seed: int, made_with: dict[str, str]) -> None:
         """Tell the seed, now that the submissions are frozen."""

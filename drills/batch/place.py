@@ -39,6 +39,7 @@ class Place:
         self.frozen = self.secret / "frozen"
         self.hidden = self.secret / "hidden"
         self.logs = self.secret / "logs"
+        self.desks = self.secret / "desks"
         self._lock: Any = None
 
     def prepare(self) -> None:
@@ -52,10 +53,16 @@ class Place:
             self.secret.chmod(0o700)
             self._lock = open(self.secret / "lock", "w")  # noqa: SIM115  held until this process ends
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.clear_desks()
         except BlockingIOError:
             raise WrongUse(f"another batch is writing to {self.root}: let it finish, or name another folder") from None
         except OSError as error:
             raise WrongUse(f"{self.root} cannot be used: {error.strerror or error}") from None
+
+    def clear_desks(self) -> None:
+        """Removes what workers had in hand, also in a batch that was killed."""
+        shutil.rmtree(self.desks, ignore_errors=True)
+        self.desks.mkdir(exist_ok=True)
 
     def release(self) -> None:
         """Lets another batch write here; the end of the process does too."""

@@ -54,7 +54,7 @@ class Batch:
 class Grader:
     """Grades submissions in one process. desk: the private folder in which the graded file lies while it is graded."""
 
-    def __init__(self, settings: Settings, beat: Any) -> None:
+    def __init__(self, settings: Settings, desk: Path, beat: Any) -> None:
         session.prepare()
         self.settings = settings
         self.beat = beat
@@ -63,7 +63,7 @@ class Grader:
         if settings.device != "cuda":
             self.nursery.branch("cpu")
         self.nursery.branch("compile")
-        self.desk = Path(tempfile.mkdtemp(prefix="drills-batch-"))
+        self.desk = Path(tempfile.mkdtemp(dir=desk))
 
     def close(self) -> None:
         """Ends the nursery and all its processes."""
@@ -164,7 +164,7 @@ def work(line: Line) -> None:
     if told is None:
         return
     settings, place = Settings.from_json(told["settings"]), Place(Path(told["out"]))
-    grader = Grader(settings, line.beat)
+    grader = Grader(settings, place.desks, line.beat)
     try:
         line.say(ready=True)
         told = line.hear()
