@@ -45,7 +45,9 @@ def examine(console: Console, every: Iterable[Callable[[], list[Finding]]]) -> i
     console.print()
     if problems:
         says = f" {words.plural(problems, 'problem')}: put the first right, then run doctor again."
-        console.print(Text(says, "bold red"))
+        for line in Text(says, "bold red").wrap(console, console.width):
+            line.rstrip()
+            console.print(line, soft_wrap=True)
         return FAILED
     console.print(Text(" This machine is fit.", "bold green"), soft_wrap=True)
     return PASSED
