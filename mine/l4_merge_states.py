@@ -38,21 +38,22 @@ def merge_state(
     raise NotImplementedError("merge_state: your turn")
 
 
-@triton.jit(do_not_specialize=["rows", "H"])
+@triton.jit(do_not_specialize=["S", "H"])
 def merge_in_place_kernel(
     v_ptr,  # [S, H, D] with the strides below, read and overwritten
     s_ptr,  # [S, H] float32 with the strides below, read and overwritten
     v_other_ptr,  # [S, H, D] contiguous
     s_other_ptr,  # [S, H] float32, contiguous
     mask_ptr,  # [S] bool with the stride below, or None
-    rows,  # S * H
+    S,
     H,
     stride_vs, stride_vh, stride_vd,  # elements from one position, head, column of v to the next
     stride_ss, stride_sh,  # the same for s
     stride_mask,  # 0 for a mask of one value that was expanded
     D: tl.constexpr,
-    BLOCK_R: tl.constexpr,
-    BLOCK_D: tl.constexpr,
+    BLOCK_R: tl.constexpr,  # rows a program merges
+    BLOCK_H: tl.constexpr,  # of which so many are heads of one position
+    BLOCK_D: tl.constexpr,  # D rounded up to a power of two
 ):  # fmt: skip
     pass
 
@@ -83,7 +84,7 @@ def merge_states_kernel(
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # states a step
     BLOCK_H: tl.constexpr,  # heads a program
-    BLOCK_D: tl.constexpr,  # D rounded up to a power of two
+    BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     pass
 
@@ -109,7 +110,7 @@ def variable_length_kernel(
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # states a step
     BLOCK_H: tl.constexpr,  # heads a program
-    BLOCK_D: tl.constexpr,  # D rounded up to a power of two
+    BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     pass
 

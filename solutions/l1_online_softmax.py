@@ -11,15 +11,31 @@ import triton.language as tl
 # BEGIN SOLUTION
 
 
+ROW_BYTES = 1 << 16
+"""The longest row that a program holds: 32 values for each of 1,024 threads, two bytes each."""
+
+
 def columns_a_step(N: int, block: int) -> int:
-    """`block`, no wider than the row; a row of more than 16,384 columns is read in steps that wide at least."""
-    wide = block if N <= 16384 else max(block, 16384)
-    return min(wide, triton.next_power_of_2(max(N, 1)))
+    """`block`, no wider than the row, as a power of two."""
+    return triton.next_power_of_2(max(min(N, block), 1))
 
 
 def warps(BLOCK: int) -> int:
-    """At 512 columns a warp, each of its 32 threads has two loads of 16 bytes (8 halves) in flight."""
-    return min(16, max(1, BLOCK // 512))
+    """At 1,024 columns a warp, each of its 32 threads has four loads of 16 bytes (8 halves) in flight."""
+    return min(32, max(1, BLOCK // 1024))
+
+
+def few(M: int) -> bool:
+    """Whether M rows are too few programs to hide one another's waiting: each must have more in flight."""
+    return M < 1024
+
+
+def multiprocessors_for(x: torch.Tensor, shared_bytes: int) -> int:
+    """How many multiprocessors x's GPU has, 0 if one of them cannot hold `shared_bytes` in shared memory."""
+    if not x.is_cuda:
+        return 4  # what the interpreter is taken for
+    gpu = torch.cuda.get_device_properties(x.device)
+    return gpu.multi_processor_count if gpu.shared_memory_per_block_optin > shared_bytes else 0
 
 
 @triton.jit
@@ -69,7 +85,7 @@ def softmax_stats(x: torch.Tensor, block: int = 1024) -> tuple[torch.Tensor, tor
     l = torch.empty(M, dtype=torch.float32, device=x.device)
     if M == 0:
         return m, l
-    BLOCK = columns_a_step(N, block)
+    BLOCK = columns_a_step(N, max(block, 16384) if few(M) and N > 16384 else block)
     softmax_stats_kernel[(M,)](x, m, l, N, x.stride(0), x.stride(1), BLOCK, num_warps=warps(BLOCK))
     return m, l
     # END SOLUTION
@@ -107,6 +123,30 @@ def softmax_kernel(
     # END SOLUTION
 
 
+# BEGIN SOLUTION
+@triton.jit(do_not_specialize=["M"])
+def softmax_whole_rows_kernel(
+    x_ptr,  # [M, N] with the strides below
+    y_ptr,  # [M, N] contiguous, result
+    M,
+    N,
+    stride_row, stride_col,
+    BLOCK: tl.constexpr,  # N or more
+    STAGES: tl.constexpr,  # loads in flight at a time
+):  # fmt: skip
+    """A row that fits into registers is read once, and needs no recurrence."""
+    col = tl.arange(0, BLOCK)
+    for number in tl.range(tl.program_id(0), M, tl.num_programs(0), num_stages=STAGES):
+        row = tl.cast(number, tl.int64)
+        x = tl.load(x_ptr + row * stride_row + col.to(tl.int64) * stride_col, mask=col < N, other=float("-inf"))
+        x = x.to(tl.float32)
+        e = tl.exp(x - no_nan(tl.max(x, axis=0)))
+        l = tl.sum(e, axis=0)
+        y = e * (1.0 / tl.where(l > 0.0, l, 1.0))
+        tl.store(y_ptr + row * N + col, y.to(y_ptr.dtype.element_ty), mask=col < N)
+
+
+# END SOLUTION
 def softmax(x: torch.Tensor, block: int = 1024) -> torch.Tensor:
     """Softmax over the last axis. A row that is all -inf gives zeros (torch.softmax gives NaN).
 
@@ -119,10 +159,17 @@ def softmax(x: torch.Tensor, block: int = 1024) -> torch.Tensor:
     y = torch.empty((M, N), dtype=x.dtype, device=x.device)
     if M == 0 or N == 0:
         return y
-    BLOCK = columns_a_step(N, block)
-    # Few rows are few programs: each must keep several loads in flight. Many rows hide one another's waiting.
-    STAGES = 3 if M < 1024 else 1
-    softmax_kernel[(M,)](x, y, N, x.stride(0), x.stride(1), BLOCK, STAGES, num_warps=warps(BLOCK))
+    row = triton.next_power_of_2(N) * x.element_size()  # bytes
+    BLOCK = 16384 if row > ROW_BYTES else columns_a_step(N, block if N <= 2048 else N)
+    if BLOCK < N:
+        STAGES = 3 if few(M) else 1
+        softmax_kernel[(M,)](x, y, N, x.stride(0), x.stride(1), BLOCK, STAGES, num_warps=warps(BLOCK))
+        return y
+    # A multiprocessor has registers for one of the longest rows only. Its program then stays and takes row after row:
+    # the next two are on their way to shared memory while this one is worked on.
+    stay = multiprocessors_for(x, 2 * row) if row == ROW_BYTES else 0
+    programs, STAGES, count = (min(M, stay), 3, 32) if stay else (M, 1, warps(BLOCK))
+    softmax_whole_rows_kernel[(programs,)](x, y, M, N, x.stride(0), x.stride(1), BLOCK, STAGES, num_warps=count)
     return y
     # END SOLUTION
 

@@ -92,7 +92,7 @@ def partial_attention(
     o = torch.empty((num_splits, H, D), dtype=torch.float32, device=q.device)
     scale = 1.0 / math.sqrt(D) if scale is None else scale
     BLOCK_D = triton.next_power_of_2(D)
-    BLOCK_L = max(2, min(64, 1024 // BLOCK_D))  # 1,024 elements a step, 1 warp: no sum crosses warps
+    BLOCK_L = max(2, min(64, 512 // BLOCK_D))  # 512 elements a step, 1 warp: no sum crosses warps
     partial_attention_kernel[(num_splits * H,)](
         q.contiguous(), k, v, m, l, o, H, L, triton.cdiv(L, num_splits), scale,
         *k.stride(), *v.stride(), D, BLOCK_L, BLOCK_D, num_warps=1,

@@ -13,25 +13,29 @@ import triton.language as tl
 
 
 def rows_a_program(block_d: int) -> int:
-    """1,024 elements a tile: 128 threads (4 warps) load 8 halves each, which is 16 bytes, the widest load there is."""
-    return max(1, 1024 // block_d)
+    """2,048 elements a tile: the 256 threads of 8 warps load 8 halves each, 16 bytes, the widest load there is."""
+    return max(1, 2048 // block_d)
 
 
-def tile_of_states(N: int, H: int, rows: int, block_d: int) -> tuple[int, int, int]:
-    """States a step, heads a program, warps a program, to merge about N states for each of S * H rows.
+def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, int]:
+    """States a step, heads, columns and warps a program, to merge about N states for each of `rows` rows (S * H).
 
-    Few states: 4 heads of 128, one state a step, share what a program costs to start. Else one head of 128, or as many
-    small ones as make 128 neighboring elements, and 1,024 elements a step: each thread of 1 warp then has 4 loads of
-    16 bytes in flight. Fewer rows are fewer programs, and each must have more in flight: 4 times as much below 4,096
-    rows; below 128, which leaves multiprocessors idle, 16 times and 8 warps.
+    Few states: one a step, of as many heads as make 512 elements, which share what a program costs to start; below
+    4,096 rows there are programs enough for all states at once. More: one head of 128, or several small ones, and
+    1,024 elements a step: with 1 warp the sum over states stays within a thread. From 32 states on a step can take 32,
+    and the fewer programs there are, the more each must have in flight: 4 times as much below 1,024 rows. Below 128
+    rows multiprocessors idle: half the columns make twice the programs.
     """
-    wide = 512 if N <= 8 else 128
-    heads = max(1, min(triton.next_power_of_2(H), wide // block_d))
+    columns = triton.next_power_of_2(D)
     if N <= 8:
-        return 1, heads, 1
-    elements, warps = (1024, 1) if rows >= 4096 else (4096, 1) if rows >= 128 else (16384, 8)
-    states = max(2, elements // (heads * block_d))
-    return min(states, triton.next_power_of_2(N)), heads, warps
+        states, elements = (triton.next_power_of_2(max(N, 1)), 1024) if rows < 4096 else (1, 512)
+        return states, max(1, min(triton.next_power_of_2(H), elements // (states * columns))), columns, 1
+    heads = max(1, min(triton.next_power_of_2(H), 128 // columns))
+    elements, warps = (1024, 1) if N < 32 else (4096, 1) if rows >= 1024 else (16384, 2)
+    if rows < 128:
+        columns, warps = min(columns, 64), 8
+    states = max(2, elements // (heads * columns))
+    return min(states, triton.next_power_of_2(N)), heads, columns, warps
 
 
 @triton.jit
@@ -96,35 +100,41 @@ def merge_state(
         return v, s
     BLOCK_D = triton.next_power_of_2(D)
     BLOCK_R = rows_a_program(BLOCK_D)
+    warps = 8 if D == BLOCK_D else 4  # columns past D are threads with nothing to load: let each have two loads
     merge_state_kernel[(triton.cdiv(S * H, BLOCK_R),)](
-        v_a.contiguous(), s_a.contiguous(), v_b.contiguous(), s_b.contiguous(), v, s, S * H, D, BLOCK_R, BLOCK_D
-    )
+        v_a.contiguous(), s_a.contiguous(), v_b.contiguous(), s_b.contiguous(), v, s, S * H,
+        D, BLOCK_R, BLOCK_D, num_warps=warps,
+    )  # fmt: skip
     return v, s
     # END SOLUTION
 
 
-@triton.jit(do_not_specialize=["rows", "H"])
+@triton.jit(do_not_specialize=["S", "H"])
 def merge_in_place_kernel(
     v_ptr,  # [S, H, D] with the strides below, read and overwritten
     s_ptr,  # [S, H] float32 with the strides below, read and overwritten
     v_other_ptr,  # [S, H, D] contiguous
     s_other_ptr,  # [S, H] float32, contiguous
     mask_ptr,  # [S] bool with the stride below, or None
-    rows,  # S * H
+    S,
     H,
     stride_vs, stride_vh, stride_vd,  # elements from one position, head, column of v to the next
     stride_ss, stride_sh,  # the same for s
     stride_mask,  # 0 for a mask of one value that was expanded
     D: tl.constexpr,
-    BLOCK_R: tl.constexpr,
-    BLOCK_D: tl.constexpr,
+    BLOCK_R: tl.constexpr,  # rows a program merges
+    BLOCK_H: tl.constexpr,  # of which so many are heads of one position
+    BLOCK_D: tl.constexpr,  # D rounded up to a power of two
 ):  # fmt: skip
     # BEGIN SOLUTION
-    row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
+    # Rows by position and head: one division for the program, where row // H would be one for every row.
+    r = tl.arange(0, BLOCK_R)
     d = tl.arange(0, BLOCK_D)
-    position = row // H
-    head = row % H
-    row_ok = row < rows
+    tiles = tl.cdiv(H, BLOCK_H)
+    position = (tl.program_id(0) // tiles).to(tl.int64) * (BLOCK_R // BLOCK_H) + r // BLOCK_H
+    head = tl.program_id(0) % tiles * BLOCK_H + r % BLOCK_H
+    row = position * H + head
+    row_ok = (position < S) & (head < H)
     if mask_ptr is not None:
         row_ok = row_ok & (tl.load(mask_ptr + position * stride_mask, mask=row_ok, other=0) != 0)
     ok = row_ok[:, None] & (d < D)[None, :]
@@ -161,34 +171,37 @@ def merge_state_in_place(
         return
     BLOCK_D = triton.next_power_of_2(D)
     BLOCK_R = rows_a_program(BLOCK_D)
+    BLOCK_H = min(BLOCK_R, triton.next_power_of_2(H))
+    programs = triton.cdiv(S, BLOCK_R // BLOCK_H) * triton.cdiv(H, BLOCK_H)
     stride_mask = 0 if mask is None else mask.stride(0)
-    merge_in_place_kernel[(triton.cdiv(S * H, BLOCK_R),)](
-        v, s, v_other.contiguous(), s_other.contiguous(), mask, S * H, H,
-        *v.stride(), *s.stride(), stride_mask, D, BLOCK_R, BLOCK_D,
+    merge_in_place_kernel[(programs,)](
+        v, s, v_other.contiguous(), s_other.contiguous(), mask, S, H,
+        *v.stride(), *s.stride(), stride_mask, D, BLOCK_R, BLOCK_H, BLOCK_D, num_warps=8,
     )  # fmt: skip
     # END SOLUTION
 
 
 # BEGIN SOLUTION
 @triton.jit
-def merge_run(v_ptr, s_ptr, begin, count, head, H, D: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_D: tl.constexpr):
-    """Merges rows begin to begin + count of v[rows, H, D], s[rows, H] for the heads head[BLOCK_H].
+def merge_run(v_ptr, s_ptr, begin, count, head, d, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Merges rows begin to begin + count of v[rows, H, D], s[rows, H] for the heads head[BLOCK_H], columns d[BLOCK_D].
 
     One pass, BLOCK_N states at a time: v and the sum of weights are kept under the largest s so far, and scaled
     down when a larger one comes. Returns v[BLOCK_H, BLOCK_D] and s[BLOCK_H].
     """
-    d = tl.arange(0, BLOCK_D)
     m = tl.full(head.shape, float("-inf"), tl.float32)
     total = tl.zeros(head.shape, tl.float32)
-    v = tl.zeros((head.shape[0], BLOCK_D), tl.float32)
-    for n in range(0, count, BLOCK_N):
+    v = tl.zeros((head.shape[0], d.shape[0]), tl.float32)
+    # Few states in a step or many of them: the next steps' loads need not wait for this one's sum.
+    UNROLL: tl.constexpr = 4 if BLOCK_N == 1 else 2 if BLOCK_N >= 32 else 1
+    for n in tl.range(0, count, BLOCK_N, loop_unroll_factor=UNROLL):
         step = n + tl.arange(0, BLOCK_N)
         ok = (step < count)[:, None] & (head < H)[None, :]  # [BLOCK_N, BLOCK_H]
         offset = (begin + step)[:, None] * H + head[None, :]
         s_n = tl.load(s_ptr + offset, mask=ok, other=float("-inf"))  # padding is empty: it weighs 0
-        v_n = tl.load(
-            v_ptr + offset[:, :, None] * D + d, mask=ok[:, :, None] & (d < D), other=0.0
-        )  # [BLOCK_N, BLOCK_H, BLOCK_D]
+        v_n = tl.load(  # [BLOCK_N, BLOCK_H, BLOCK_D]; nobody reads it again, so it is the first to leave the cache
+            v_ptr + offset[:, :, None] * D + d, mask=ok[:, :, None] & (d < D), other=0.0, eviction_policy="evict_first"
+        )
 
         m_new = tl.maximum(m, tl.max(s_n, axis=0))
         shift = tl.where(m_new == float("-inf"), 0.0, m_new)  # (-inf) - (-inf) is NaN, (-inf) - 0 is not
@@ -203,12 +216,14 @@ def merge_run(v_ptr, s_ptr, begin, count, head, H, D: tl.constexpr, BLOCK_N: tl.
 
 
 @triton.jit
-def store_state(v_ptr, s_ptr, v, s, position, head, H, D: tl.constexpr, BLOCK_D: tl.constexpr):
-    """Writes v[BLOCK_H, BLOCK_D] and s[BLOCK_H] to position `position` of v[S, H, D] and s[S, H]."""
-    d = tl.arange(0, BLOCK_D)
+def store_state(v_ptr, s_ptr, v, s, position, head, d, H, D: tl.constexpr):
+    """Writes v[BLOCK_H, BLOCK_D] and s[BLOCK_H] to position `position` of v[S, H, D] and s[S, H].
+
+    Where programs share a row's columns, the one with the first of them writes s.
+    """
     row = position * H + head
     tl.store(v_ptr + row[:, None] * D + d, v.to(v_ptr.dtype.element_ty), mask=(head < H)[:, None] & (d < D))
-    tl.store(s_ptr + row, s, mask=head < H)
+    tl.store(s_ptr + row, s, mask=(head < H) & (tl.program_id(1) == 0))
 
 
 # END SOLUTION
@@ -223,14 +238,15 @@ def merge_states_kernel(
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # states a step
     BLOCK_H: tl.constexpr,  # heads a program
-    BLOCK_D: tl.constexpr,  # D rounded up to a power of two
+    BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     # BEGIN SOLUTION
     tiles = tl.cdiv(H, BLOCK_H)
-    position = tl.program_id(0).to(tl.int64) // tiles
+    position = (tl.program_id(0) // tiles).to(tl.int64)
     head = tl.program_id(0) % tiles * BLOCK_H + tl.arange(0, BLOCK_H)
-    v, s = merge_run(v_n_ptr, s_n_ptr, position * N, N, head, H, D, BLOCK_N, BLOCK_D)
-    store_state(v_ptr, s_ptr, v, s, position, head, H, D, BLOCK_D)
+    d = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
+    v, s = merge_run(v_n_ptr, s_n_ptr, position * N, N, head, d, H, D, BLOCK_N)
+    store_state(v_ptr, s_ptr, v, s, position, head, d, H, D)
     # END SOLUTION
 
 
@@ -247,9 +263,8 @@ def merge_states(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.
     out_s = torch.empty((S, H), dtype=torch.float32, device=v.device)
     if S == 0:
         return out_v, out_s
-    BLOCK_D = triton.next_power_of_2(D)
-    BLOCK_N, BLOCK_H, warps = tile_of_states(N, H, S * H, BLOCK_D)
-    merge_states_kernel[(S * triton.cdiv(H, BLOCK_H),)](
+    BLOCK_N, BLOCK_H, BLOCK_D, warps = tile_of_states(N, H, S * H, D)
+    merge_states_kernel[(S * triton.cdiv(H, BLOCK_H), triton.cdiv(D, BLOCK_D))](
         v.contiguous(), s.contiguous(), out_v, out_s, N, H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps
     )
     return out_v, out_s
@@ -267,16 +282,17 @@ def variable_length_kernel(
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # states a step
     BLOCK_H: tl.constexpr,  # heads a program
-    BLOCK_D: tl.constexpr,  # D rounded up to a power of two
+    BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     # BEGIN SOLUTION
     tiles = tl.cdiv(H, BLOCK_H)
-    position = tl.program_id(0).to(tl.int64) // tiles
+    position = (tl.program_id(0) // tiles).to(tl.int64)
     head = tl.program_id(0) % tiles * BLOCK_H + tl.arange(0, BLOCK_H)
+    d = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
     begin = tl.load(indptr_ptr + position).to(tl.int64)
     count = tl.load(indptr_ptr + position + 1).to(tl.int64) - begin
-    v, s = merge_run(v_m_ptr, s_m_ptr, begin, count.to(tl.int32), head, H, D, BLOCK_N, BLOCK_D)
-    store_state(v_ptr, s_ptr, v, s, position, head, H, D, BLOCK_D)
+    v, s = merge_run(v_m_ptr, s_m_ptr, begin, count.to(tl.int32), head, d, H, D, BLOCK_N)
+    store_state(v_ptr, s_ptr, v, s, position, head, d, H, D)
     # END SOLUTION
 
 
@@ -296,9 +312,8 @@ def variable_length_merge_states(
     out_s = torch.empty((S, H), dtype=torch.float32, device=v.device)
     if S == 0:
         return out_v, out_s
-    BLOCK_D = triton.next_power_of_2(D)
-    BLOCK_N, BLOCK_H, warps = tile_of_states(v.shape[0] // S, H, S * H, BLOCK_D)
-    variable_length_kernel[(S * triton.cdiv(H, BLOCK_H),)](
+    BLOCK_N, BLOCK_H, BLOCK_D, warps = tile_of_states(v.shape[0] // S, H, S * H, D)
+    variable_length_kernel[(S * triton.cdiv(H, BLOCK_H), triton.cdiv(D, BLOCK_D))](
         v.contiguous(), s.contiguous(), indptr.contiguous(), out_v, out_s,
         H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps,
     )  # fmt: skip

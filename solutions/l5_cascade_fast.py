@@ -322,8 +322,9 @@ def tile(q: torch.Tensor, rows: int, keys: int, programs: int) -> dict:
 
     From 64 rows on the matrix units work (wgmma takes 64 rows at least), and three tiles of K and V in flight pay; four
     where the launch leaves half of the multiprocessors to others, which then fill the memory's queues. Up to 16 rows
-    are bound by memory. Programs that do not all fit on the GPU at once hide each other's waiting: the smaller, the
-    more of them run. 56 registers a thread let four of them run beside a program of 128 query rows.
+    are bound by memory: four tiles where a program with many keys has its multiprocessor to itself. Programs that do
+    not all fit on the GPU at once hide each other's waiting: the smaller, the more of them run. 56 registers a thread
+    let four of them run beside a program of 128 query rows.
     """
     block_d = max(16, triton.next_power_of_2(q.shape[2]))
     row_bytes = block_d * q.element_size()
@@ -331,7 +332,8 @@ def tile(q: torch.Tensor, rows: int, keys: int, programs: int) -> dict:
     block_m = min(most, max(16, triton.next_power_of_2(rows)))
     crowd = block_m == 16 and programs > 2 * multiprocessors(q)
     block_n, stages = (64 if keys >= 512 else 32, 2) if crowd else (64, 3)
-    if block_m >= 64 and 2 * programs <= multiprocessors(q):
+    alone = programs <= multiprocessors(q) and keys >= 512
+    if 2 * programs <= multiprocessors(q) if block_m >= 64 else alone:
         stages = 4
     config = {
         "D": q.shape[2],
@@ -359,18 +361,14 @@ def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, own_keys: int) -> i
     """In how many parts `keys` shared keys are cut, beside launches that read `own_keys` keys.
 
     Bound by the matrix units: as many programs as are done when the memory is done with everything, since each takes a
-    multiprocessor that could be reading own keys. Bound by memory: one on every multiprocessor; two where there is
-    little else to read, one on every second where most of the reading is elsewhere. Each part is a state more to
-    write, read and merge: none under 256 keys, and 15 at most, which with one own state the merge takes in one step.
+    multiprocessor that could be reading own keys. Bound by memory: one on every multiprocessor, or on every second
+    where most of the reading is elsewhere. Each part is a state more to write, read and merge: none under 256 keys,
+    and 15 at most, which with one own state the merge takes in one step.
     """
     rows = q.shape[0] * q.shape[1] // kv_heads
     matrix_keys = rows * keys // MATRIX_BYTES  # keys that memory delivers while the matrix units do the work
-    if matrix_keys > keys:
-        want = min(1.0, matrix_keys / (keys + own_keys))
-    elif rows <= 16 and own_keys <= keys // 4:
-        want = 2.0
-    else:
-        want = 0.5 if own_keys >= 2 * keys else 1.0
+    rest = 0.5 if own_keys >= 2 * keys else 1.0
+    want = min(1.0, matrix_keys / (keys + own_keys)) if matrix_keys > keys else rest
     parts = round(want * multiprocessors(q) / max(1, row_blocks(q, rows) * kv_heads))
     return max(1, min(parts, keys // 256, 15))
 

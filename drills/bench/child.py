@@ -35,7 +35,8 @@ def main() -> int:
         clock = Clock(torch.device("cuda"), request["runs"])
         machine = describe(clock)
         print(json.dumps({"machine": machine.to_json()}), file=out)
-        wanted = Wanted(tuple(request["dtypes"]), request["match"], tuple(request["exercises"]), bool(request["peers"]))
+        dtypes, exercises, peers = (tuple(request[name]) for name in ("dtypes", "exercises", "peers"))
+        wanted = Wanted(dtypes, request["match"], exercises, peers)
         for stem, targets in request["lessons"].items():
             lesson = importlib.import_module(f"drills.lessons.{stem}").LESSON
             functions = {who: load(one["path"], one["exercises"]) for who, one in targets.items()}

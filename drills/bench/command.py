@@ -34,6 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--match", default="", metavar="TEXT", help='only shapes whose label has this: "B=64 P=8192"')
     parser.add_argument("--runs", type=int, default=40, metavar="N", help="timed runs of each function (40)")
     parser.add_argument("--no-peers", action="store_true", help="leave other libraries out")
+    parser.add_argument("--peer", action="append", metavar="TEXT", help='of these, only those named so: "FlashInfer"')
     parser.add_argument("--json", type=Path, metavar="FILE", help="all rows as JSON")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="a plot of share of the floor against bytes")
 
@@ -88,7 +89,7 @@ def _request(selected: list[catalog.Selection], options: argparse.Namespace) -> 
         "match": options.match,
         "exercises": chosen,
         "runs": options.runs,
-        "peers": not options.no_peers,
+        "peers": [] if options.no_peers else options.peer or [""],
     }
 
 

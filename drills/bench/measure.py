@@ -26,12 +26,12 @@ MOST_BYTES = 2 << 30
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to measure: dtypes by name, a part of the case's label ("" for all), and whether peers are timed too."""
+    """What to measure: dtypes by name, a part of the case's label, and parts of peers' names; "" is part of all."""
 
     dtypes: tuple[str, ...] = ("float16", "bfloat16")
     match: str = ""
     exercises: tuple[str, ...] = ()
-    peers: bool = True
+    peers: tuple[str, ...] = ("",)
 
 
 def describe(clock: Clock) -> Machine:
@@ -63,8 +63,8 @@ def _measure_case(lesson, case: BenchCase, dtype: str, functions, wanted, clock,
         sets.append(case.make(clock.device, getattr(torch, dtype), rng))
     least, work = 0, cost.operations(exercise, sets[0])
     builders = [(who, _ours(one[case.exercise]), True) for who, one in functions.items() if case.exercise in one]
-    if wanted.peers:
-        builders += [(peer.name, peer.build, False) for peer in peers_of(case.exercise)]
+    peers = [peer for peer in peers_of(case.exercise) if any(text in peer.name for text in wanted.peers)]
+    builders += [(peer.name, peer.build, False) for peer in peers]
     for who, build, ours in builders:
         row = Row(lesson.stem, case.exercise, case.label, dtype, who)
         try:

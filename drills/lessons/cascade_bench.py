@@ -52,11 +52,11 @@ def make_levels(device, dtype, rng, *, requests: int, lengths: tuple[int, ...], 
     return torch.randn(requests, HEADS, DIM, generator=rng, device=device, dtype=dtype), kv_cache, levels
 
 
-def _chosen(batch: int) -> list[int]:
+def chosen(batch: int) -> list[int]:
     return sorted({0, batch // 2, batch - 1})
 
 
-def _table(indptr, indices, last_page_len, runs: list[int | None]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def table_of(indptr, indices, last_page_len, runs: list[int | None]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The page table of some runs only; None is a run without pages."""
     pages = [indices[:0] if i is None else indices[int(indptr[i]) : int(indptr[i + 1])] for i in runs]
     counts = torch.tensor([0, *(len(one) for one in pages)])
@@ -67,16 +67,16 @@ def _table(indptr, indices, last_page_len, runs: list[int | None]) -> tuple[torc
 def sample_cascade(args: Args, results: tuple) -> tuple[Args, tuple]:
     """The first, the middle and the last request."""
     q, k, v, kv_cache, *table = args
-    some = _chosen(len(q))
-    return (q[some], k, v, kv_cache, *_table(*table, some)), tuple(one[some] for one in results)
+    some = chosen(len(q))
+    return (q[some], k, v, kv_cache, *table_of(*table, some)), tuple(one[some] for one in results)
 
 
 def sample_levels(args: Args, results: tuple) -> tuple[Args, tuple]:
     """The first, the middle and the last request, each a group of its own at every level."""
     q, kv_cache, levels = args
-    some = _chosen(len(q))
+    some = chosen(len(q))
     alone = torch.arange(len(some) + 1, device=q.device)
-    picked = [(alone, *_table(*level[1:], [group_of(level[0], i) for i in some])) for level in levels]
+    picked = [(alone, *table_of(*level[1:], [group_of(level[0], i) for i in some])) for level in levels]
     return (q[some], kv_cache, picked), tuple(one[some] for one in results)
 
 

@@ -76,7 +76,8 @@ def bench_softmax(device, dtype, rng, *, rows: int, columns: int) -> Args:
 
 
 BENCH = tuple(
-    BenchCase("softmax", f"M={rows} N={columns}", functools.partial(bench_softmax, rows=rows, columns=columns))
+    BenchCase(exercise, f"M={rows} N={columns}", functools.partial(bench_softmax, rows=rows, columns=columns))
+    for exercise in ("softmax_stats", "softmax")
     for rows, columns in ((4096, 1024), (4096, 32768), (128, 262144))
 )
 

@@ -32,7 +32,7 @@ class Stopped:
 
 
 def rows_of(lesson, case, functions):
-    wanted = measure.Wanted(dtypes=("float16",), peers=False)
+    wanted = measure.Wanted(dtypes=("float16",), peers=())
     one = replace(lesson, bench=(case,))
     return list(measure.measure(one, functions, wanted, Stopped(), MACHINE))
 
@@ -125,6 +125,6 @@ def test_peers_are_of_exercises_that_exist():
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="here the bench would run")
 def test_without_a_gpu_the_bench_says_so_in_one_line():
-    request = {"lessons": {}, "dtypes": [], "match": "", "exercises": [], "runs": 1, "peers": False}
+    request = {"lessons": {}, "dtypes": [], "match": "", "exercises": [], "runs": 1, "peers": []}
     with pytest.raises(NothingGraded, match="no CUDA GPU"):
         list(command._answers(request))
