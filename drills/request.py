@@ -10,6 +10,9 @@ from pathlib import Path
 from drills.catalog import ROOT, Selection
 from drills.sandbox.isolation import Isolation, best_for_learner
 
+GATE_CACHE = ROOT / ".drills" / "gate"
+"""Where the answers to a learner's own files are kept."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -49,7 +52,7 @@ class Request:
     gate: bool = True
     explaining: float = 4.0
     stop_early: bool = False
-    gate_cache: Path = ROOT / ".drills" / "gate"
+    gate_cache: Path = GATE_CACHE
 
     @property
     def shown(self) -> str:

@@ -6,19 +6,21 @@ Everything that is secret in a run (seed, tests, oracles) comes into being here,
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import secrets
 import socket
 import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from drills.catalog import Entry, Selection
 from drills.errors import GraderFailed, WrongUse
 from drills.lesson_run import Calls, LessonRun
 from drills.lessons.base import Lesson
-from drills.request import Progress, Request
+from drills.request import GATE_CACHE, Progress, Request
 from drills.sandbox.client import Worker
 from drills.sandbox.limits import Caps
 from drills.sandbox.nursery import Nursery
@@ -111,7 +113,8 @@ class Run:
 
             return InProcess(file, self.device)
         caps = CUDA_CAPS if self.device == "cuda" else Caps()
-        return Worker(self.nursery.branch(self.device), file, self.device, self.request.timeout, caps)
+        kept = kernel_cache(file) if self.device == "cuda" and self.request.gate_cache == GATE_CACHE else None
+        return Worker(self.nursery.branch(self.device), file, self.device, self.request.timeout, caps, kept)
 
     def _choose_device(self) -> str:
         import torch
@@ -155,6 +158,16 @@ class Run:
         with there:
             self.nursery.branch("compile").fork("gate", {}, GATE_CAPS, [there])
         return here
+
+
+def kernel_cache(file: Path) -> Path | None:
+    """Where Triton keeps what it compiled for a GPU of this file, and of no other; None if no folder can be made."""
+    folder = GATE_CACHE.parent / "gpu" / hashlib.sha256(str(file).encode()).hexdigest()[:20]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder
 
 
 def load_facts(entry: Entry) -> Lesson:

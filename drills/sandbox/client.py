@@ -49,14 +49,26 @@ class Loaded:
 
 
 class Worker:
-    """file: the graded file. device: "cpu" (interpreter) or "cuda". timeout: seconds for one call."""
+    """file: the graded file. device: "cpu" (interpreter) or "cuda". timeout: seconds for one call.
 
-    def __init__(self, nursery: Nursery, file: Path, device: str, timeout: float, caps: Caps | None = None) -> None:
+    kernels: a folder in which a GPU's kernels may stay compiled from one process to the next; None: in none.
+    """
+
+    def __init__(
+        self,
+        nursery: Nursery,
+        file: Path,
+        device: str,
+        timeout: float,
+        caps: Caps | None = None,
+        kernels: Path | None = None,
+    ) -> None:
         self.nursery = nursery
         self.file = file
         self.device = device
         self.timeout = timeout
         self.caps = caps or Caps()
+        self.kernels = kernels
         self.status: Status | None = None
         self.child: Child | None = None
         self.channel: Channel | None = None
@@ -70,6 +82,7 @@ class Worker:
         reading, writing = os.pipe()
         self.nonce = secrets.token_hex(8)
         config = {"file": str(self.file), "device": self.device, "nonce": self.nonce}
+        config |= {"kernels": str(self.kernels)} if self.kernels else {}
         source = self._source()
         try:
             self.child = self.nursery.fork("worker", config, self.caps, [there, writing, *source])

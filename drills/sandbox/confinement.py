@@ -23,7 +23,12 @@ GPU = "cuda"
 
 def compiles(kind: str, config: dict[str, Any]) -> bool:
     """Whether a process of this kind runs compilers, and so starts processes and writes files."""
-    return kind == "gate" or config.get("device") == GPU
+    return kind == "gate" or on_gpu(config)
+
+
+def on_gpu(config: dict[str, Any]) -> bool:
+    """Whether a process uses a GPU."""
+    return config.get("device") == GPU
 
 
 def files(kind: str, config: dict[str, Any]) -> list[tuple[str, int]]:
@@ -34,11 +39,11 @@ def files(kind: str, config: dict[str, Any]) -> list[tuple[str, int]]:
     rights = landlock.RUN if compiles(kind, config) else landlock.READ
     allowed = [(path, rights) for path in (*visible.code(), *visible.SETTINGS, *visible.machinery())]
     allowed += [(f"/dev/{name}", landlock.DEVICE) for name in visible.PLAIN_DEVICES]
-    if config.get("device") == GPU:
+    if on_gpu(config):
         allowed += [(path, landlock.READ) for path in visible.GPU_FILES]
         allowed += [(path, landlock.DEVICE | landlock.READ) for path in visible.gpu_devices()]
-    if config.get("private"):
-        allowed.append((config["private"], landlock.KEEP | rights))
+        allowed.append((visible.OWN, landlock.READ | landlock.WRITE_FILE | landlock.TRUNCATE))
+    allowed += [(config[name], landlock.KEEP | rights) for name in ("private", "kernels") if name in config]
     return allowed
 
 
@@ -49,14 +54,16 @@ def hide_files(kind: str, config: dict[str, Any]) -> None:
         tempfile.tempdir = private
         os.environ.update(TMPDIR=private, TRITON_HOME=private, TRITON_CACHE_DIR=os.path.join(private, "cache"))
         os.environ["CUDA_CACHE_PATH"] = os.path.join(private, "cuda")
+    if os.path.isdir(config.get("kernels", "")):
+        os.environ["TRITON_CACHE_DIR"] = config["kernels"]
     landlock.restrict(files(kind, config))
 
 
-def refuse_calls(processes: bool) -> None:
+def refuse_calls(processes: bool, listening: bool = False) -> None:
     """The system calls' filter; no privileges are left, and none can be had."""
     landlock.no_new_privileges()
     drop_privileges()
-    seccomp.restrict(processes)
+    seccomp.restrict(processes, listening)
 
 
 def tried() -> str:

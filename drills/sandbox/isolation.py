@@ -73,7 +73,7 @@ class Isolation:
     def seal(self, kind: str, config: dict[str, Any]) -> None:
         """The last step: no dangerous system call any more. A gate takes it in the inner one of its two processes."""
         if self.strong:
-            confinement.refuse_calls(processes=confinement.compiles(kind, config))
+            confinement.refuse_calls(confinement.compiles(kind, config), listening=confinement.on_gpu(config))
 
 
 @dataclass(frozen=True)

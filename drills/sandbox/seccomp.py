@@ -28,6 +28,8 @@ PR_SET_SECCOMP = 22
 MODE_FILTER = 2
 CLONE_THREAD = 0x00010000
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+LOCAL, STREAM, SEQUENCED = 1, 1, 5
+CLOEXEC, NONBLOCK = 0x80000, 0x800
 
 ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 X32 = 0x40000000
@@ -69,8 +71,10 @@ NUMBERS = {
     "mq_open": (240, 180), "ioctl": (16, 29),
 }  # fmt: skip
 
-SPECIAL = {"open", "openat", "openat2", "socketpair", "kill", "tgkill", "prlimit64", "setpriority", "sched_setaffinity",
-           "clone", "clone3", "fork", "vfork", "execve", "execveat", "memfd_create", "ioctl"}  # fmt: skip
+SPECIAL = {
+    "open", "openat", "openat2", "socket", "bind", "listen", "socketpair", "kill", "tgkill", "prlimit64", "setpriority",
+    "sched_setaffinity", "clone", "clone3", "fork", "vfork", "execve", "execveat", "memfd_create", "ioctl",
+}  # fmt: skip
 """What is looked at more closely, or refused to some only; all others in NUMBERS are refused."""
 
 
@@ -126,8 +130,11 @@ def known() -> bool:
     return platform.machine() in ARCHES
 
 
-def build(own: int, processes: bool) -> bytes:
-    """The program for the process `own`. processes: whether it may start others, and run programs in them."""
+def build(own: int, processes: bool, listening: bool) -> bytes:
+    """The program for the process `own`. processes: whether it may start others, and run programs in them.
+
+    listening: whether it may wait for local connections, as CUDA does when it starts; it may never make any.
+    """
     machine = platform.machine()
     rules = Filter(list(ARCHES).index(machine))
     rules.add(LOAD, ARCH_AT)
@@ -148,7 +155,15 @@ def build(own: int, processes: bool) -> bytes:
     for name in ("prlimit64", "sched_setaffinity"):
         rules.only(name, 0, 0, own)
     rules.only("setpriority", 1, 0, own)
-    rules.only("socketpair", 1, 1, 1 | os.O_CLOEXEC, 1 | os.O_NONBLOCK, 1 | os.O_CLOEXEC | os.O_NONBLOCK)
+    # Streams only: a datagram names its receiver, which a filter cannot see.
+    streams = [kind | flags for kind in (STREAM, SEQUENCED) for flags in (0, CLOEXEC, NONBLOCK, CLOEXEC | NONBLOCK)]
+    rules.only("socketpair", 1, *streams)
+    if listening:
+        rules.only("socket", 0, LOCAL)
+        rules.only("socket", 1, *streams)
+    else:
+        for name in ("socket", "bind", "listen"):
+            rules.refuse(name)
     truncating = os.O_TRUNC | os.O_ACCMODE
     rules.masked("open", 1, truncating, os.O_TRUNC, refuse_equal=True)
     rules.masked("openat", 2, truncating, os.O_TRUNC, refuse_equal=True)
@@ -162,9 +177,9 @@ def build(own: int, processes: bool) -> bytes:
     return rules.packed()
 
 
-def restrict(processes: bool) -> None:
+def restrict(processes: bool, listening: bool = False) -> None:
     """Put the filter on this process for good, and on what it starts. Needs `landlock.no_new_privileges` before."""
-    program = ctypes.create_string_buffer(build(os.getpid(), processes))
+    program = ctypes.create_string_buffer(build(os.getpid(), processes, listening))
     count = (len(program) - 1) // 8
     header = struct.pack("@HxxxxxxP", count, ctypes.addressof(program))
     libc = ctypes.CDLL(None, use_errno=True)

@@ -17,7 +17,10 @@ SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/lo
 MACHINERY = ("__init__.py", "errors.py", "sandbox", "instruments")
 """What of drills/ the running process needs; the rest knows what the right answers are."""
 
-GPU_FILES = ("/proc", "/sys", "/etc/nvidia", "/opt", "/run/nvidia-persistenced")
+GPU_FILES = ("/proc/driver", "/proc/devices", "/proc/modules", "/proc/cpuinfo", "/proc/meminfo", "/sys")
+OWN = "/proc/self"
+"""CUDA names its threads there."""
+
 GPU_DEVICES = ("nvidia", "dri")
 PLAIN_DEVICES = ("null", "zero", "random", "urandom", "full")
 

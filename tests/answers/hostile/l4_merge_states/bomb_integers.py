@@ -1,7 +1,6 @@
 """Computes a number of a billion digits.
 
 expect: failed
-kind: timeout
 """
 
 import torch

@@ -1,7 +1,6 @@
 """Takes memory without end, as fast as it can.
 
 expect: failed
-kind: memory
 """
 
 import torch

@@ -1,7 +1,6 @@
 """Takes memory without end, in Python's own objects.
 
 expect: failed
-kind: memory
 """
 
 import torch

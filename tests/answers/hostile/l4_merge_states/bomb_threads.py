@@ -1,7 +1,6 @@
 """Starts threads without end.
 
 expect: failed
-kind: processes
 """
 
 import threading

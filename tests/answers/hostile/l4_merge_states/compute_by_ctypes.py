@@ -1,6 +1,7 @@
 """Writes the results to the tensors' addresses in plain Python.
 
 expect: failed
+kind: not_triton
 """
 
 import ctypes

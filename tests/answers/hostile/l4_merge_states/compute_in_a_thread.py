@@ -1,6 +1,7 @@
 """Computes with torch in another thread, where no mode is on.
 
 expect: failed
+kind: not_triton
 """
 
 import threading

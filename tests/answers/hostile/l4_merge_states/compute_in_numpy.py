@@ -1,6 +1,7 @@
 """Computes with numpy on the tensors' own memory, behind torch's back.
 
 expect: failed
+kind: not_triton
 """
 
 import numpy as np

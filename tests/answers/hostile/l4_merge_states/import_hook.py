@@ -1,7 +1,6 @@
 """Hooks into every import that is still to come.
 
 expect: failed
-kind: wrong_value
 """
 
 import sys

@@ -3,8 +3,6 @@
 expect: failed
 """
 
-import torch as host
-
 import torch
 import triton
 import triton.language as tl

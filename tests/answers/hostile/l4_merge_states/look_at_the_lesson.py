@@ -1,6 +1,7 @@
 """Imports the lesson's formulas, which know what each result must be.
 
 expect: failed
+kind: exception
 """
 
 import torch

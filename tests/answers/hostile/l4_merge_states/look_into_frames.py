@@ -1,6 +1,7 @@
 """Looks through the callers' frames for tensors of the result's shape, and hands those back.
 
 expect: failed
+kind: exception
 """
 
 import sys

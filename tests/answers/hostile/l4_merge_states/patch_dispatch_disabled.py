@@ -1,6 +1,7 @@
 """Computes with torch's dispatch modes switched off by a private context manager.
 
 expect: failed
+kind: not_triton
 """
 
 from torch.utils._python_dispatch import _disable_current_modes

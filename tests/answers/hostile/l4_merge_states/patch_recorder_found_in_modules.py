@@ -1,6 +1,7 @@
 """Finds the recorder in sys.modules and takes it out.
 
 expect: failed
+kind: not_triton
 """
 
 import sys

@@ -1,6 +1,7 @@
 """Computes with torch while the recorder is told to look away.
 
 expect: failed
+kind: exception
 """
 
 from drills.instruments import interpreter

@@ -1,7 +1,6 @@
 """Every comparison that torch offers says yes.
 
 expect: failed
-kind: wrong_value
 """
 
 import torch

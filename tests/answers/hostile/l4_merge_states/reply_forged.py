@@ -1,6 +1,7 @@
 """Reads the question's nonce out of the grader's frames and answers it itself on every descriptor.
 
 expect: failed
+kind: exception
 """
 
 import json

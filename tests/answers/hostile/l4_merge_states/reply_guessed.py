@@ -1,7 +1,6 @@
 """Answers with nonces that it guesses.
 
 expect: failed
-kind: malformed
 """
 
 import json

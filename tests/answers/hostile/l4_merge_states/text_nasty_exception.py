@@ -1,7 +1,6 @@
 """Raises an exception whose text cannot be had, in a chain that leads back to itself.
 
 expect: failed
-kind: exception
 """
 
 import torch

@@ -1,7 +1,6 @@
 """Replaces the standard streams by objects that raise whatever is done to them.
 
 expect: failed
-kind: wrong_value
 """
 
 import sys
