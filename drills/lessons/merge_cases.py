@@ -47,6 +47,12 @@ def some_empty(v: Tensor, s: Tensor, rng: Generator) -> None:
     s[1, integer(rng, 0, s.shape[1] - 1), 0] = -math.inf
 
 
+def empty_at_first(v: Tensor, s: Tensor, rng: Generator) -> None:
+    """All states of position 0 but the last are empty, and the first one of position 1. Payloads stay finite."""
+    s[0, :-1] = -math.inf
+    s[1, 0] = -math.inf
+
+
 def poisoned(v: Tensor, s: Tensor, rng: Generator) -> None:
     """One state of position 1, last head, is empty, and its payload is NaN."""
     n = integer(rng, 0, s.shape[1] - 1)

@@ -112,3 +112,23 @@ def not_rescaled(block: int, v_too: bool, total_too: bool) -> Rule:
         return wrong_v, largest(s, 0) + torch.log2(torch.where(total == 0, 1.0, total))
 
     return formula
+
+
+# Empty states.
+
+
+def nan_from_the_start(block: int, in_s: str, no_states: bool) -> Rule:
+    """A running max with no guard: NaN where the first `block` states are all empty.
+
+    in_s: s is NaN as well; a guard has made the "max" of it; or "empty". no_states: is v 0 / 0 where there is none?
+    """
+
+    def formula(v: Tensor, s: Tensor):
+        right_v, right_s = merge(v, s)
+        if not len(s):
+            return (right_v + torch.nan if no_states else right_v), right_s
+        bad = largest(s[:block], 0) == -torch.inf
+        wrong_s = {"nan": torch.nan, "max": largest(s, 0), "empty": -torch.inf}[in_s]
+        return right_v.masked_fill(bad[..., None], torch.nan), torch.where(bad, wrong_s, right_s)
+
+    return formula

@@ -70,6 +70,11 @@ def equal_lengths(v, s, indptr):
     return merge_runs(merge, v, s, [(i * each, (i + 1) * each) for i in range(len(indptr) - 1)])
 
 
+def as_many_as_its_number(v, s, indptr):
+    """Position i merges i rows."""
+    return merge_runs(merge, v, s, [(a, min(len(s), a + i)) for i, a in enumerate(indptr.tolist()[:-1])])
+
+
 RUN_MISTAKES = (
     own.stored("variable_length_merge_states", on_runs(merge)),
     Mistake(
@@ -136,6 +141,13 @@ RUN_MISTAKES = (
         "variable_length_merge_states",
         equal_lengths,
         "Every run is taken to have M / S rows. Its rows are indptr[i] to indptr[i + 1], whatever their number.",
+        INDPTR,
+    ),
+    Mistake(
+        "position_as_length",
+        "variable_length_merge_states",
+        as_many_as_its_number,
+        "Position i merges i rows. Its rows are indptr[i] up to, not including, indptr[i + 1].",
         INDPTR,
     ),
 )

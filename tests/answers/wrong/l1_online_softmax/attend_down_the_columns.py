@@ -2,7 +2,7 @@
 
 exercise: attend
 level: value
-diagnosis: wrong_value
+diagnosis: attend_down_the_columns
 """
 
 import torch

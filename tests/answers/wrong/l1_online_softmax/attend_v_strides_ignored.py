@@ -2,7 +2,7 @@
 
 exercise: attend
 level: memory
-diagnosis: wrong_value
+diagnosis: attend_strides_ignored
 """
 
 import torch

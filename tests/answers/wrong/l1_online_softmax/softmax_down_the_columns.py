@@ -2,7 +2,7 @@
 
 exercise: softmax
 level: value
-diagnosis: wrong_value
+diagnosis: softmax_down_the_columns
 """
 
 import torch

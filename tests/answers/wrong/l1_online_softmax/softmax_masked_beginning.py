@@ -2,7 +2,8 @@
 
 exercise: softmax
 level: edge
-diagnosis: wrong_value
+diagnosis: softmax_nan
+twins: softmax_inf_minus_inf
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: softmax_stats
 level: edge
-diagnosis: wrong_value
+diagnosis: stats_stand_in
 """
 
 import torch

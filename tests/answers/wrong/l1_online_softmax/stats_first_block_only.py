@@ -2,7 +2,7 @@
 
 exercise: softmax_stats
 level: value
-diagnosis: wrong_value
+diagnosis: stats_first_block_only
 """
 
 import torch

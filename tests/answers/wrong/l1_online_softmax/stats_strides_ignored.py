@@ -2,7 +2,7 @@
 
 exercise: softmax_stats
 level: memory
-diagnosis: wrong_value
+diagnosis: stats_strides_ignored
 """
 
 import torch

@@ -1,8 +1,8 @@
-"""indptr is taken for lengths: position i starts where the running count says, reading i rows.
+"""The number of a position is taken for the length of its run: position i merges i rows.
 
 exercise: variable_length_merge_states
 level: value
-diagnosis: wrong_value
+diagnosis: position_as_length
 """
 
 import torch

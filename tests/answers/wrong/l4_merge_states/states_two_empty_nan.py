@@ -2,7 +2,7 @@
 
 exercise: merge_states
 level: edge
-diagnosis: not_finite
+diagnosis: leading_empty_states
 """
 
 import torch

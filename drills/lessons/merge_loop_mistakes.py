@@ -1,0 +1,103 @@
+"""The misconceptions about the way through the states that are recognized: half precision, states left out, stale sums.
+
+Causes as in merge_mistakes.py, with rules from merge_loop_rules.py. Never used by graded code.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from drills.lessons import merge_cases as draws
+from drills.lessons import merge_loop_rules as loops
+from drills.lessons.merge_causes import MANY, NOT_IN_PLACE, Cause
+
+LOOP_CAUSES = (
+    Cause(
+        "s_stored_in_half",
+        tuple(loops.s_stored_in(dtype) for dtype in (None, torch.float16, torch.bfloat16)),
+        "s-in-half-precision",
+        "s was rounded to half precision before it was stored. s is float32 always: allocate and store it so.",
+        dtype=torch.float16,
+    ),
+    Cause(
+        "s_read_in_half",
+        tuple(loops.s_read_in(dtype) for dtype in (None, torch.float16, torch.bfloat16)),
+        "s-in-half-precision",
+        "s was rounded to half precision when it was read, which shifts every weight. Keep s in float32 throughout.",
+        dtype=torch.float16,
+    ),
+    Cause(
+        "summed_in_half",
+        tuple(loops.summed_in_half(block, total) for total in (True, False) for block in loops.BLOCKS),
+        "half-precision-on-the-way",
+        "The running sum is kept in half precision, where small addends are lost. Sum in float32, cast when you store.",
+        exercises=MANY,
+        edit=draws.equal,
+        dtype=torch.float16,
+        sizes=(("S", 1), ("N", 600), ("H", 1), ("D", 8)),
+    ),
+    Cause(
+        "first_state_dropped",
+        (loops.dropped(slice(1, None)),),
+        "a-state-dropped",
+        "The first state is missing from the result. Does the loop, or the offset, start one too late?",
+        exercises=NOT_IN_PLACE,
+    ),
+    Cause(
+        "last_state_dropped",
+        (loops.dropped(slice(None, -1)),),
+        "a-state-dropped",
+        "The last state is missing from the result. The states are 0 to N - 1, the last one included.",
+        exercises=NOT_IN_PLACE,
+    ),
+    Cause(
+        "only_first_block",
+        tuple(loops.dropped(slice(None, block)) for block in loops.BLOCKS),
+        "a-state-dropped",
+        "Only the first block of states is merged. Loop over all of them, one block a step.",
+        exercises=MANY,
+        sizes=(("S", 2), ("N", 130), ("H", 1), ("D", 3)),
+    ),
+    Cause(
+        "tail_block_dropped",
+        tuple(loops.whole_blocks(block) for block in loops.BLOCKS[1:]),
+        "a-state-dropped",
+        "The states after the last whole block are missing. Round the number of steps up, and mask the last one.",
+        exercises=MANY,
+        sizes=(("S", 2), ("N", 127), ("H", 1), ("D", 3)),
+    ),
+    Cause(
+        "padding_weighs_one",
+        tuple(loops.padded(block) for block in loops.BLOCKS[1:]),
+        "padding-that-weighs-something",
+        "The padding of the last block counts as states with s = 0. Load s with other=float('-inf'): padding is empty.",
+        exercises=MANY,
+        sizes=(("N", 3), ("S", 2), ("H", 5)),
+    ),
+    Cause(
+        "not_rescaled",
+        tuple(
+            loops.not_rescaled(block, v_too, total_too)
+            for v_too, total_too in ((True, False), (True, True), (False, True))
+            for block in loops.BLOCKS
+        ),
+        "many-states",
+        "A larger s came, and what was summed before was not scaled down: multiply it by 2^(m_old - m_new) first.",
+        exercises=MANY,
+        sizes=(("S", 2), ("N", 130), ("H", 1), ("D", 3)),
+    ),
+    Cause(
+        "leading_empty_states",
+        tuple(
+            loops.nan_from_the_start(block, in_s, no_states)
+            for in_s in ("nan", "max", "empty")
+            for no_states in (True, False)
+            for block in loops.BLOCKS
+        ),
+        "two-empty-states",
+        "While all states so far are empty, (-inf) - (-inf) is NaN, and stays NaN. Shift by 0 while the max is -inf.",
+        exercises=MANY,
+        edit=draws.empty_at_first,
+        sizes=(("S", 3), ("N", 131), ("H", 1), ("D", 3)),
+    ),
+)
