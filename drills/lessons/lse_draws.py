@@ -138,13 +138,6 @@ def draw_rising(rng: torch.Generator) -> Args:
     return (_long_rows(rng).sort().values,)
 
 
-def draw_rising_and_falling(rng: torch.Generator) -> Args:
-    """Row 0 rises, the others fall."""
-    x = _long_rows(rng).sort().values
-    x[1:] = x[1:].flip(1)
-    return (x,)
-
-
 def draw_half_rows(rng: torch.Generator) -> Args:
     (x,) = draw_rows(rng)
     return (x.half(),)

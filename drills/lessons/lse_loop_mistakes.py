@@ -44,11 +44,6 @@ def _of_a_row(exercise: str, factor: float, old: str) -> tuple[Mistake, ...]:
             **loops.in_blocks(Recurrence(rescale_l="inverted"), factor),
         ),
         Mistake(
-            f"{exercise}_block_max", exercise, anchor=RANGE, cases=draws.draw_rising_and_falling,
-            says="Each block's own max replaced the running max. Keep the larger of the two.",
-            **loops.in_blocks(Recurrence(running=False), factor),
-        ),
-        Mistake(
             f"{exercise}_tail_zero", exercise, anchor="the-row-and-its-end",
             says="Columns past the row's end were loaded as 0, and count. Load them as -inf, which weighs 0.",
             **loops.in_blocks(Recurrence(pad=0.0), factor),

@@ -178,7 +178,7 @@ PARTIAL = (
             variants=tuple(
                 formulas.by_rule(one, block)
                 for one in ((rule, UPSIDE_DOWN_FROM_THE_START) if name == "factor_upside_down" else (rule,))
-                for block in KEY_BLOCKS
+                for block in (1, 16, 32, 64, 128)
             ),
         )
         for name, rule in NOT_RESCALED.items()

@@ -29,6 +29,9 @@ EPSILON = (
 )
 WITHOUT_M = ("The max is missing: l is relative to it, so the LSE is m plus the logarithm of l.", "lse-without-m")
 M_PLUS_L = ("m + l was returned. The LSE is m plus the logarithm of l.", "lse-without-m")
+STEPS = (16, 1, 32, 64, 128)
+"""Keys a step of a kernel that carries its sums wrongly."""
+
 ADDRESS, RANGE = "the-layout", "the-running-max"
 STRIDES = "was read as if it were contiguous: use its strides, or copy it with contiguous() first."
 UNSHIFTED, FROM_ZERO = Recurrence(shift=False, single=True), Recurrence(start=0.0, single=True)
@@ -50,7 +53,7 @@ def _lifted(name: str, *splits, says: str, anchor: str, cases=None) -> Mistake:
 def _not_carried(name: str, rule: Recurrence) -> Mistake:
     """The old sums carried over as they should not be."""
     rules = (rule, UPSIDE_DOWN_FROM_THE_START) if name == "factor_upside_down" else (rule,)
-    first, *others = (loops.rule_of_states(one, block) for one in rules for block in (16, *KEY_BLOCKS))
+    first, *others = (loops.rule_of_states(one, block) for one in rules for block in STEPS)
     return _partial(f"states_{name}", formula=first, says=RESCALED_SAYS[name] + "exp2(m_old - m_new).", anchor=RANGE,
                     cases=draws.draw_long_part, variants=tuple(others))  # fmt: skip
 
