@@ -19,7 +19,7 @@ from drills.batch.crew import Crew
 from drills.batch.place import Place
 from drills.batch.progress import Progress
 from drills.batch.settings import PUBLIC_SEED, Settings
-from drills.errors import FAILED, GRADER_FAILED, PASSED, NothingGraded, WrongUse
+from drills.errors import FAILED, GRADER_FAILED, PASSED, GraderFailed, NothingGraded, WrongUse
 from drills.report import batch_screen, outputs, standing, words
 from drills.report.submission import Submission
 
@@ -50,7 +50,17 @@ class Batch:
         self.tree: dict[str, Any] = {}
 
     def run(self, writing: outputs.Options) -> int:
-        """Everything; the exit code. writing: what the outputs are made with."""
+        """Everything; the exit code. writing: what the outputs are made with. GraderFailed if OUT cannot be written."""
+        try:
+            return self._run(writing)
+        except OSError as error:
+            raise GraderFailed(
+                f"{error.filename or self.place.root} cannot be written: {error.strerror or error}. "
+                "Make room and give the same command again: it goes on where it stopped"
+            ) from error
+
+    def _run(self, writing: outputs.Options) -> int:
+        freeze.check(self.folder, self.place.root)
         self.place.prepare()
         self._check_same_batch()
         with Crew(self.how, self.place, self.wishes.jobs) as crew:

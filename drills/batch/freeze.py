@@ -28,7 +28,6 @@ def freeze(folder: Path, place: Place, lessons: tuple[str, ...], shard: tuple[in
 
     WrongUse if the place holds results of other submissions only: they would all be lost.
     """
-    _check_apart(folder, place.root)
     found, refused = intake.find(folder, lessons, but=place.root)
     if shard:
         found = [one for one in found if names.shard(one.name, shard[1]) == shard[0]]
@@ -49,7 +48,10 @@ def freeze(folder: Path, place: Place, lessons: tuple[str, ...], shard: tuple[in
     return frozen
 
 
-def _check_apart(folder: Path, out: Path) -> None:
+def check(folder: Path, out: Path) -> None:
+    """WrongUse, before anything is made, if `folder` is none or `out` lies where it cannot."""
+    if not folder.is_dir():
+        raise WrongUse(f"{folder} is {'no folder' if folder.exists() else 'not there'}: name the folder of submissions")
     inner, outer = folder.resolve(), out.resolve()
     if inner == outer:
         raise WrongUse("the results cannot go into the folder of the submissions: name another after -o")

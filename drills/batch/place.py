@@ -54,6 +54,7 @@ class Place:
             self._lock = open(self.secret / "lock", "w")  # noqa: SIM115  held until this process ends
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.clear_desks()
+            self.desks.mkdir()
         except BlockingIOError:
             raise WrongUse(f"another batch is writing to {self.root}: let it finish, or name another folder") from None
         except OSError as error:
@@ -62,7 +63,6 @@ class Place:
     def clear_desks(self) -> None:
         """Removes what workers had in hand, also in a batch that was killed."""
         shutil.rmtree(self.desks, ignore_errors=True)
-        self.desks.mkdir(exist_ok=True)
 
     def release(self) -> None:
         """Lets another batch write here; the end of the process does too."""
@@ -74,12 +74,14 @@ class Place:
     def freeze(self, identity: str, name: str, taken: Taken, digests: dict[str, str]) -> None:
         """Keeps a copy of what was read of a submission, for good: it is this that is graded."""
         folder = self.frozen / identity
+        about = {"name": name, "files": digests, "refused": taken.refused, "problem": taken.problem}
+        if self.taken(identity) == about and all(_same(folder / file, data) for file, data in taken.files.items()):
+            return
         folder.mkdir(exist_ok=True)
         for file in set(os.listdir(folder)) - {*taken.files, "taken.json"}:
             os.unlink(folder / file)
         for file, data in taken.files.items():
             write_atomically(folder / file, data)
-        about = {"name": name, "files": digests, "refused": taken.refused, "problem": taken.problem}
         write_atomically(folder / "taken.json", json.dumps(about))
 
     def taken(self, identity: str) -> dict[str, Any] | None:
@@ -137,6 +139,13 @@ class Place:
         """What was run; None if that cannot be read."""
         tree = _read(self.batch)
         return tree if tree is not None and tree.get("schema") == SCHEMA else None
+
+
+def _same(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data
+    except OSError:
+        return False
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -195,5 +195,35 @@ def test_results_inside_the_submissions_are_no_submission(tmp_path):
     place = Place(tmp_path / "out")
     place.prepare()
     assert freeze.freeze(tmp_path, place, (L4,)).identities == ["anna"]
-    with pytest.raises(WrongUse):
-        freeze.freeze(tmp_path / "out", Place(tmp_path / "out"), (L4,))
+
+
+@pytest.mark.parametrize("out", ["subs", ".", "subs/../subs"])
+def test_results_do_not_go_where_the_submissions_are(tmp_path, out):
+    put(tmp_path / "subs" / "anna" / L4)
+    with pytest.raises(WrongUse, match="results"):
+        freeze.check(tmp_path / "subs", tmp_path / out)
+    freeze.check(tmp_path / "subs", tmp_path / "subs" / "out")
+
+
+def test_a_folder_that_is_none_is_said_at_once(tmp_path):
+    put(tmp_path / "file")
+    for name, says in (("file", "is no folder"), ("nowhere", "is not there")):
+        with pytest.raises(WrongUse, match=says):
+            freeze.check(tmp_path / name, tmp_path / "out")
+
+
+def test_what_is_frozen_already_is_not_written_again(tmp_path):
+    file = put(tmp_path / "subs" / "anna" / L4, b"one\n")
+    place = Place(tmp_path / "out")
+    place.prepare()
+    freeze.freeze(tmp_path / "subs", place, (L4,))
+    copy = place.frozen / "anna" / L4
+    before = copy.stat().st_mtime_ns
+    freeze.freeze(tmp_path / "subs", place, (L4,))
+    assert copy.stat().st_mtime_ns == before
+    file.write_bytes(b"two\n")
+    freeze.freeze(tmp_path / "subs", place, (L4,))
+    assert copy.read_bytes() == b"two\n"
+    copy.write_bytes(b"spoilt\n")
+    freeze.freeze(tmp_path / "subs", place, (L4,))
+    assert copy.read_bytes() == b"two\n"
