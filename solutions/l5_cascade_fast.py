@@ -322,7 +322,7 @@ def tile(q: torch.Tensor, rows: int, keys: int, programs: int) -> dict:
 
     From 64 rows on the matrix units work (wgmma takes 64 rows at least), and three tiles of K and V in flight pay; four
     where the launch leaves half of the multiprocessors to others, which then fill the memory's queues. Up to 16 rows
-    are bound by memory: four tiles where a program with many keys has its multiprocessor to itself. Programs that do
+    are bound by memory: four tiles where each program has a multiprocessor to itself and many keys. Programs that do
     not all fit on the GPU at once hide each other's waiting: the smaller, the more of them run. 56 registers a thread
     let four of them run beside a program of 128 query rows.
     """
@@ -332,9 +332,9 @@ def tile(q: torch.Tensor, rows: int, keys: int, programs: int) -> dict:
     block_m = min(most, max(16, triton.next_power_of_2(rows)))
     crowd = block_m == 16 and programs > 2 * multiprocessors(q)
     block_n, stages = (64 if keys >= 512 else 32, 2) if crowd else (64, 3)
-    alone = programs <= multiprocessors(q) and keys >= 512
-    if 2 * programs <= multiprocessors(q) if block_m >= 64 else alone:
-        stages = 4
+    half = 2 * programs <= multiprocessors(q)
+    alone = programs <= multiprocessors(q) and not half and keys >= 512
+    stages = 4 if (half if block_m >= 64 else alone) else stages
     config = {
         "D": q.shape[2],
         "BLOCK_M": block_m,
