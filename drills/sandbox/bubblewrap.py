@@ -33,6 +33,8 @@ ADVICE = (
 def command(arguments: list[str]) -> list[str]:
     """These arguments, run inside."""
     options = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--chdir", "/"]
+    # Before what is bound: the repository, or Python, may lie in /tmp.
+    options += ["--size", str(TMP_BYTES), "--perms", "0700", "--tmpfs", "/tmp"]
     for name in visible.SYSTEM:
         if os.path.islink(name):
             options += ["--symlink", os.readlink(name), name]
@@ -43,7 +45,6 @@ def command(arguments: list[str]) -> list[str]:
         options += ["--dev-bind-try", device, device]
     if visible.gpu_devices():
         options += ["--ro-bind-try", "/sys", "/sys"]
-    options += ["--size", str(TMP_BYTES), "--perms", "0700", "--tmpfs", "/tmp"]
     for writable in ("/dev", "/"):
         options += ["--remount-ro", writable]
     options += ["--clearenv"]

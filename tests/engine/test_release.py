@@ -11,6 +11,7 @@ import pytest
 
 from drills import catalog, stubs
 from drills.batch import release
+from drills.sandbox import isolation
 
 ROOT = Path(__file__).resolve().parents[2]
 LINK = r"\]\(([\w./-]+\.(?:md|svg))(?:#[^)]*)?\)"
@@ -106,6 +107,9 @@ def test_an_answer_is_graded_in_it(copy, tmp_path):
     shutil.copy(ROOT / "solutions" / "l1_online_softmax.py", work / "mine")
     said = grade(work, "l1.softmax", "--level", "value", "--device", "cpu")
     assert "PASS" in said and "grade.py show" not in said
+    for level in [one.name for one in isolation.probe() if one.holds]:
+        said = grade(work, "l1.softmax", "--level", "value", "--device", "cpu", "--isolation", level)
+        assert "PASS" in said and f"isolation {level}" in said
 
 
 def test_some_lessons_alone(tmp_path):
