@@ -40,7 +40,7 @@ def section(lesson: Entry, page: Page) -> str:
         f'## Exercises {{#exercises}}\n\n<div class="part">\n'
         f"<p>Write the body of each in <code>mine/{lesson.stem}.py</code>. "
         f'What the real kernels call them stands <a href="#{kernels}">above</a>.</p>\n'
-        f'<div class="scroll"><table class="exercises">\n<thead>{_row("th", COLUMNS)}</thead>\n'
+        f'<div class="scroll exercises"><table>\n<thead>{_row("th", COLUMNS)}</thead>\n'
         f"<tbody>{''.join(rows)}</tbody>\n</table></div>\n</div>"
     )
 
@@ -60,7 +60,7 @@ def code_pages(lesson: Entry, title: str, repository: str) -> dict[str, str]:
         there = f' <a href="{repository}/blob/main/{path}">In the repository.</a>' if repository else ""
         back = f'<a href="{lesson.stem}.html#exercises">Back to {html.escape(title)}.</a>'
         found[f"{lesson.stem}_{kind}"] = (
-            render.front_matter(search={"exclude": True}, title=path, description=f"{path}, for reading")
+            render.front_matter(search={"exclude": True}, hide=["toc"], title=path, description=f"{path}, for reading")
             + f'# `{path}`\n\n<div class="part source">\n<p>{says}{there} {back}</p>\n'
             + render.code(text, "python", anchors=True)
             + "</div>\n"

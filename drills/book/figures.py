@@ -1,7 +1,7 @@
 """The figures that move: what stands on the page for each, and the numbers it starts from.
 
-A figure is a still (a table made here, or the page's own image) that its script replaces. A still's numbers are
-computed here in plain Python; a test holds them, and what the script computes, to the oracle in `drills/lessons`.
+A figure is a still (the page's own image, or a table made here) that its script replaces. A still's numbers are
+computed in plain Python; a test holds them, and what the script computes, to the oracle in `drills/lessons`.
 Must never import torch: a machine that only builds the book needs none.
 """
 
@@ -27,11 +27,14 @@ Rows = list[tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Figure:
-    """title: what the reader can do. case: what the script starts from. still: a table of the same case, head first."""
+    """title: what the reader can do. case: what the script starts from.
+
+    still: a table of the same case, head first; None where the page has an image of it.
+    """
 
     title: str
     case: dict[str, object]
-    still: Callable[[], Rows]
+    still: Callable[[], Rows] | None = None
 
 
 def number(x: float) -> str:
@@ -84,16 +87,6 @@ def _shares() -> Rows:
     return rows
 
 
-def _addresses() -> Rows:
-    heads, states, columns, i, h = 2, 3, 4, 1, 1
-    rows: Rows = [("state n", "s at", "v at")]
-    for n in range(states):
-        at = (i * states + n) * heads + h
-        rows.append((str(n), str(at), f"{at * columns} to {at * columns + columns - 1}"))
-    at = i * heads + h
-    return [*rows, ("result", str(at), f"{at * columns} to {at * columns + columns - 1}")]
-
-
 def _bytes() -> Rows:
     case = FIGURES["cascade_bytes"].case
     requests, prefix, own, heads, columns = (int(str(case[name])) for name in ("B", "P", "U", "Hkv", "D"))
@@ -119,7 +112,7 @@ FIGURES = {
         },
         _shares,
     ),
-    "address_map": Figure("Follow one program", {"S": 2, "N": 3, "H": 2, "D": 4, "program": 3}, _addresses),
+    "address_map": Figure("Follow one program", {"S": 2, "N": 3, "H": 2, "D": 4, "program": 3}),
     "cascade_bytes": Figure(
         "Count the bytes",
         {"B": 64, "P": 8192, "U": 128, "Hkv": 8, "G": 4, "D": 128, "balance": 186},
@@ -142,11 +135,15 @@ def placed(name: str, still: str) -> str:
     if name not in FIGURES:
         raise WrongUse(f"a page places a figure that is not there: no figure '{name}' among {', '.join(FIGURES)}")
     figure = FIGURES[name]
+    if not still and figure.still is None:
+        raise WrongUse(f"the figure '{name}' has no still: the page needs an image right below its comment")
+    if figure.still is not None:
+        still += _table(figure.still())
     case = html.escape(json.dumps(figure.case), quote=True)
     return (
         f'<section class="lab" data-figure="{name}" data-case="{case}" aria-labelledby="lab-{name}">\n'
         f'<p class="lab-title" id="lab-{name}">{html.escape(figure.title)}</p>\n'
-        f'<div class="lab-still">{still}{_table(figure.still())}</div>\n'
+        f'<div class="lab-still">{still}</div>\n'
         f'<div class="lab-live" hidden></div>\n</section>\n'
     )
 

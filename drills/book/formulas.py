@@ -40,10 +40,11 @@ def within(tokens: Iterable[Token]) -> set[Formula]:
 
 
 def rendered(formulas: set[Formula], modules: Path) -> dict[Formula, str]:
-    """The HTML of each formula. GraderFailed, naming the formula, if KaTeX does not understand one."""
+    """The HTML of each formula, left out of the search index. GraderFailed, naming the formula, if KaTeX does not understand one."""
     ordered = sorted(formulas)
     command = [packages.program("node"), str(packages.HERE / "katex.js"), str(modules / "katex")]
     done = subprocess.run(command, input=json.dumps(ordered), capture_output=True, text=True, encoding="utf-8")
     if done.returncode:
         raise GraderFailed(f"KaTeX cannot set a formula: {' '.join(done.stderr.split())[:300]}")
-    return dict(zip(ordered, json.loads(done.stdout), strict=True))
+    html = (one.replace('class="katex"', 'class="katex" data-search-exclude', 1) for one in json.loads(done.stdout))
+    return dict(zip(ordered, html, strict=True))

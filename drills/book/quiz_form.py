@@ -28,7 +28,7 @@ def data(question: Question, setting: Setting | None = None) -> dict[str, object
         "expected": expected(question),
     }
     if setting is not None:
-        known["shown"] = {text: inline(f"{text}: {why}", setting) for text, why in question.wrongs.items()}
+        known["shown"] = {text: inline(_sentence(f"{text}: {why}"), setting) for text, why in question.wrongs.items()}
     return known
 
 
@@ -38,24 +38,30 @@ def form(question: Question, setting: Setting) -> str:
     name = f"q{question.number}"
     body = _choice(question, setting, name) if question.kind == "choice" else _line(question, name)
     return (
-        f'<form class="quiz" data-number="{question.number}" data-question="{known}" hidden>\n{body}\n'
-        f'<p class="quiz-row"><button type="submit" class="md-button md-button--primary">Check</button></p>\n'
+        f'<form class="quiz" data-number="{question.number}" data-question="{known}" hidden>\n'
+        f'{body}<button type="submit" class="md-button md-button--primary">Check</button></p>\n'
         f'<p class="quiz-verdict" role="status"></p>\n</form>\n'
     )
 
 
+def _sentence(words: str) -> str:
+    return words if words.endswith((".", "?", "!")) else f"{words}."
+
+
 def _line(question: Question, name: str) -> str:
+    """The field of a number or an output, on the line that the button ends."""
     label = HOW[question.kind]
     unit = f", in {question.unit}" if question.unit else ""
     field = f'<input id="{name}" name="answer" type="text" autocomplete="off" autocapitalize="off" spellcheck="false">'
-    return f'<p class="quiz-row"><label for="{name}">{label}{html.escape(unit)}</label>{field}</p>'
+    return f'<p class="quiz-row"><label for="{name}">{label}{html.escape(unit)}</label>{field} '
 
 
 def _choice(question: Question, setting: Setting, name: str) -> str:
+    """The options, and the beginning of the line that the button ends."""
     options = "\n".join(
         f'<label class="quiz-option"><input type="radio" name="answer" value="{letter}">'
         f"<span>{letter}) {inline(text, setting)}</span></label>"
         for letter, text in question.options.items()
     )
     legend = f"<legend>Your choice, question {question.number}</legend>"
-    return f'<fieldset class="quiz-options">{legend}{options}</fieldset>'
+    return f'<fieldset class="quiz-options">{legend}{options}</fieldset>\n<p class="quiz-row">'

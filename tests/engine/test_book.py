@@ -67,11 +67,18 @@ def test_the_figure_of_the_bases_starts_from_the_oracles_states():
     )
 
 
-def test_the_still_of_the_addresses_is_a_tensors():
-    s, v = torch.arange(12).reshape(2, 3, 2), torch.arange(48).reshape(2, 3, 2, 4)
-    for n in range(3):
-        assert rows("address_map")[str(n)] == (str(s[1, n, 1].item()), f"{v[1, n, 1, 0]} to {v[1, n, 1, -1]}")
-    assert rows("address_map")["result"] == ("3", "12 to 15")
+def test_the_still_of_the_addresses_is_the_pages_image_of_a_tensor():
+    case = figures.FIGURES["address_map"].case
+    assert case == {"S": 2, "N": 3, "H": 2, "D": 4, "program": 3}
+    page = load(catalog.find("l4").lesson.page).source
+    image = re.search(r"<!-- figure: address_map -->\n\n!\[([^]]*)\]\(figures/l4_addresses.svg\)", page)
+    read = torch.arange(2 * 3 * 2).reshape(2, 3, 2)[1, :, 1].tolist()
+    assert f"elements {read[0]}, {read[1]} and {read[2]}" in image[1]
+
+
+def test_a_figure_without_a_still_of_its_own_needs_an_image():
+    with pytest.raises(WrongUse, match="needs an image"):
+        figures.placed("address_map", "")
 
 
 def test_the_still_of_the_bytes_is_the_pages():
@@ -81,10 +88,9 @@ def test_the_still_of_the_bytes_is_the_pages():
         assert re.search(rf"{name} \|[^|]*\| {keys} keys, {size.split('.')[0]}", page)
 
 
-def test_every_lesson_places_a_figure_and_every_figure_is_placed():
-    placed = [render.FIGURE.findall(load(lesson.page).source) for lesson in catalog.lessons()]
-    assert all(placed)
-    assert sorted(name for names in placed for name in names) == sorted(figures.FIGURES)
+def test_every_figure_is_placed_once_and_no_other():
+    placed = [name for lesson in catalog.lessons() for name in render.FIGURE.findall(load(lesson.page).source)]
+    assert sorted(placed) == sorted(figures.FIGURES)
 
 
 @pytest.mark.parametrize(
