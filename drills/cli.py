@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 from collections.abc import Sequence
 
-from drills import commands, errors
+from drills import commands, ctrl_c, errors
 
 PROGRAM = "grade.py"
 STOPPED = 130
@@ -29,7 +28,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{PROGRAM}: needs Python 3.10 or newer, this is {sys.version.split()[0]}", file=sys.stderr)
         return 3
     try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         code = _run(arguments)
         sys.stdout.flush()
         return code
@@ -81,7 +79,9 @@ def _run(arguments: list[str]) -> int:
         raise errors.WrongUse(f'"{misplaced}" comes first: python {PROGRAM} {misplaced} …')
     from drills.report.console import open_console
 
-    return module.run(options, open_console(color=not options.no_color, plain=options.plain))
+    console = open_console(color=not options.no_color, plain=options.plain)
+    with ctrl_c.interrupts():
+        return module.run(options, console)
 
 
 def _add_screen_options(parser: argparse.ArgumentParser) -> None:
