@@ -23,7 +23,8 @@ def draw(rows: Sequence[Row]) -> str:
     height = HEIGHT * max(1, len(exercises))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
-        'font-size="12">',
+        'font-size="12" role="img" aria-labelledby="t">',
+        f'<title id="t">Floor over device time against bytes moved: {html.escape(", ".join(exercises))}</title>',
         "<style>text{fill:#555}.axis{stroke:#999;fill:none}"
         "@media(prefers-color-scheme:dark){text{fill:#bbb}.axis{stroke:#777}}</style>",
     ]
