@@ -36,7 +36,8 @@ def next_lines(grade: Grade, console: Console, commands: frozenset[str]) -> list
         lesson = grade.lessons[-1]
         if "show" in commands:
             lines = _step("Next", f"compare yours with solutions/{lesson.stem}.py", console)
-            return lines + _step("", f"python grade.py show {_short(lesson)}", console)
+            alone = f".{lesson.exercises[0].name}" if len(lesson.exercises) == 1 else ""
+            return lines + _step("", f"python grade.py show {_short(lesson)}{alone}", console)
     return []
 
 
@@ -49,7 +50,8 @@ def count_line(grade: Grade) -> Text:
     seconds = f" in {grade.seconds:.1f} s" if grade.seconds else ""
     code = verdict.exit_code(grade)
     if code == errors.PASSED:
-        return Text.assemble(" ", (f"All {all_of_them} passed{at_level}", f"bold {GOOD}"), (seconds, QUIET))
+        who = f"All {all_of_them}" if passed > 1 else "The exercise"
+        return Text.assemble(" ", (f"{who} passed{at_level}", f"bold {GOOD}"), (seconds, QUIET))
     if code == errors.NOTHING_GRADED:
         return Text.assemble(" ", (f"Nothing was graded: 0 of {all_of_them} begun", TITLE))
     return Text.assemble(" ", (f"{passed} of {all_of_them} passed{at_level}", TITLE), (seconds, QUIET))
