@@ -87,7 +87,7 @@ def inspect(path: Path, exercises: tuple[str, ...], stub: str) -> Source:
 def parse(data: bytes) -> ast.Module | Problem:
     """The syntax tree of a file's bytes, or what is wrong with it. Copes with a BOM, CRLF and tabs."""
     try:
-        data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
+        data.decode(_encoding(data))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(data)
@@ -95,12 +95,22 @@ def parse(data: bytes) -> ast.Module | Problem:
     except SyntaxError as error:
         return _syntax_problem(error, data)
     except UnicodeDecodeError:
-        return Problem("syntax", "is not UTF-8 text")
+        return Problem("syntax", "is not UTF-8 text: save it with that encoding")
     except ValueError as error:
         return Problem("syntax", str(error))
     except (RecursionError, MemoryError):
         return Problem("syntax", "is nested too deeply to be parsed")
     return tree
+
+
+def _encoding(data: bytes) -> str:
+    """The encoding that the file says it has; UTF-8 where it says nothing, though it be something else altogether."""
+    try:
+        return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+    except SyntaxError as error:
+        if "unknown encoding" in str(error):
+            raise
+        return "utf-8"
 
 
 def _read(path: Path) -> bytes | Problem:

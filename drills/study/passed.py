@@ -20,6 +20,20 @@ def fingerprint(code: str) -> str:
     return hashlib.sha256(code.encode("utf-8", "replace")).hexdigest() if code else ""
 
 
+def news(grade: Grade) -> str:
+    """One line on exercises that pass for the first time, with the way to the solution; "" if there is none.
+
+    Of a grade in which all passed the scorecard says it. To be asked before `keep`.
+    """
+    before = progress.load().passed
+    every = [(lesson, exercise) for lesson in grade.lessons for exercise in lesson.exercises]
+    names = [f"{one.stem.split('_', 1)[0]}.{exercise.name}" for one, exercise in every if exercise.state == "passed"]
+    new = [name for name in names if name not in before]
+    if not new or len(names) == len(every):
+        return ""
+    return f"Passed for the first time: {', '.join(new)}. Compare:  python grade.py show {new[-1]}"
+
+
 def keep(grade: Grade) -> str:
     """Notes what passed in a grade of mine/. "", or one sentence for the learner about the file that keeps it."""
     names: dict[str, str] = {}
