@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 
 from drills import catalog, commands, result_files
-from drills.catalog import ROOT
+from drills.catalog import ROOT, has_solutions
 from drills.errors import PASSED, GraderFailed, NothingGraded, WrongUse
 from drills.report.model import LEVELS, Grade
 from drills.report.progress_line import ProgressLine
@@ -69,9 +69,9 @@ def finish(grade: Grade, target: Path, options: argparse.Namespace, console: Con
         console.print(f" {points}", soft_wrap=True)
     result_files.write(grade, options)
     if target == ROOT / "mine" and not grade.level:
-        trouble = passed.keep(grade)
-        if trouble:
-            console.print(f" {trouble}", soft_wrap=True)
+        for line in (passed.news(grade) if has_solutions() else "", passed.keep(grade)):
+            if line:
+                console.print(f" {line}", soft_wrap=True)
     code = verdict.exit_code(grade)
     return PASSED if options.exit_zero and not grade.grader_error else code
 
