@@ -141,3 +141,12 @@ def test_a_folder_a_pipe_and_a_huge_file_are_unreadable(tmp_path):
 
 def test_an_empty_file_lacks_every_exercise(tmp_path):
     assert states(look(tmp_path, b"")) == ["missing", "missing"]
+
+
+@pytest.mark.parametrize("data", ["x = 1\n".encode("utf-16"), b"# caf\xe9\nx = 1\n"])
+def test_another_encoding_is_told_so(data):
+    assert source.parse(data).says == "is not UTF-8 text: save it with that encoding"
+
+
+def test_an_encoding_that_nobody_knows_is_named():
+    assert "unknown encoding: klingon" in source.parse(b"# -*- coding: klingon -*-\nx = 1\n").says

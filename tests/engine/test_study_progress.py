@@ -4,8 +4,10 @@ import json
 import os
 
 import pytest
+from sample_grades import grade, lesson, passed
 
 from drills.study import progress
+from drills.study.passed import news
 
 
 def stored(folder):
@@ -79,3 +81,18 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     assert "No space left" in progress.record_hint("l4.merge_state", 2, tmp_path)
     assert progress.load(tmp_path).hints == {"l4.merge_state": 1}
     assert [path.name for path in tmp_path.iterdir()] == [progress.NAME]
+
+
+def test_a_first_pass_shows_the_way_to_the_solution_once(tmp_path, monkeypatch):
+    half = grade(lesson("l4_merge_states", passed("merge_state"), passed("merge_states")))
+    monkeypatch.setattr(progress.load, "__defaults__", (tmp_path,))
+    assert news(half) == (
+        "Passed for the first time: l4.merge_state, l4.merge_states. Compare:  python grade.py show l4.merge_states"
+    )
+    progress.record_passed({"l4.merge_state": "a", "l4.merge_states": "b"}, tmp_path)
+    assert news(half) == ""
+
+
+def test_where_all_passed_the_scorecard_shows_the_way(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress.load, "__defaults__", (tmp_path,))
+    assert news(grade(lesson("l1_online_softmax", *map(passed, ("softmax_stats", "softmax", "attend"))))) == ""
