@@ -46,25 +46,34 @@ def run(options: argparse.Namespace, console: Console) -> int:
     selected = catalog.select(options.lessons)
     if options.solutions and not catalog.has_solutions():
         raise WrongUse(catalog.NOT_HERE)
-    rows, machine = [], None
-    for kind, tree in _answers(_request(selected, options)):
-        if kind == "machine":
-            machine = Machine(**tree)
-            console.print(Text(machine_line(machine)), soft_wrap=True)
-        else:
-            row = Row(**{key: value for key, value in tree.items() if key not in ("rate", "share")})
-            if not rows or rows[-1].exercise != row.exercise:
-                console.print(Text(heading(row), "bold"), soft_wrap=True)
-            rows.append(row)
-            console.print(Text(line(row, rows)), soft_wrap=True)
+    rows: list[Row] = []
+    machine = None
+    try:
+        for kind, tree in _answers(_request(selected, options)):
+            if kind == "machine":
+                machine = Machine(**tree)
+                console.print(Text(machine_line(machine)), soft_wrap=True)
+            else:
+                row = Row(**{key: value for key, value in tree.items() if key not in ("rate", "share")})
+                if not rows or rows[-1].exercise != row.exercise:
+                    console.print(Text(heading(row), "bold"), soft_wrap=True)
+                rows.append(row)
+                console.print(Text(line(row, rows)), soft_wrap=True)
+    finally:  # what was measured before it was stopped is kept
+        if rows:
+            _write(options, machine, rows)
     if not rows:
         raise NothingGraded("no benchmark shape matches")
+    return PASSED
+
+
+def _write(options: argparse.Namespace, machine: Machine, rows: list[Row]) -> None:
+    """The files that were asked for."""
     if options.json:
         tree = {"machine": machine.to_json(), "rows": [row.to_json() for row in rows]}
         write_atomically(options.json, json.dumps(tree, indent=1) + "\n")
     if options.svg:
         write_atomically(options.svg, draw(rows))
-    return PASSED
 
 
 def _request(selected: list[catalog.Selection], options: argparse.Namespace) -> dict:

@@ -1,16 +1,20 @@
 """The bench without a GPU: what it asks for, what it counts, how it prints, and that a wrong answer gets no time."""
 
+import argparse
 import functools
+import io
+import json
 from dataclasses import replace
 
 import pytest
 import torch
+from rich.console import Console
 
 from drills.bench import command, cost, measure, plot, table
 from drills.bench.peers import PEERS
 from drills.bench.rows import Machine, Row
 from drills.bench.timing import Times
-from drills.errors import NothingGraded
+from drills.errors import GraderFailed, NothingGraded
 from drills.lessons import l4_merge_states, l5_cascade
 from drills.lessons.base import BenchCase
 from drills.lessons.cascade_bench import make_cascade, make_levels, sample_cascade, sample_levels
@@ -128,3 +132,20 @@ def test_without_a_gpu_the_bench_says_so_in_one_line():
     request = {"lessons": {}, "dtypes": [], "match": "", "exercises": [], "runs": 1, "peers": []}
     with pytest.raises(NothingGraded, match="no CUDA GPU"):
         list(command._answers(request))
+
+
+def test_rows_measured_before_the_bench_is_stopped_are_kept(tmp_path, monkeypatch):
+    def answers(request):
+        yield "machine", MACHINE.to_json()
+        yield "row", Row("l4_x", "f", "S=1", "float16", "solution", graph=9.0, bytes=1000, floor=8.0).to_json()
+        raise GraderFailed("ended early")
+
+    monkeypatch.setattr(command, "_answers", answers)
+    parser = argparse.ArgumentParser()
+    command.arguments(parser)
+    files = ["--json", str(tmp_path / "a.json"), "--svg", str(tmp_path / "a.svg")]
+    options = parser.parse_args(["l4", "--solutions", *files])
+    with pytest.raises(GraderFailed):
+        command.run(options, Console(file=io.StringIO()))
+    assert json.loads((tmp_path / "a.json").read_text())["rows"][0]["share"] == round(8 / 9, 4)
+    assert (tmp_path / "a.svg").read_text().endswith("</svg>\n")
