@@ -40,7 +40,10 @@ def within(tokens: Iterable[Token]) -> set[Formula]:
 
 
 def rendered(formulas: set[Formula], modules: Path) -> dict[Formula, str]:
-    """The HTML of each formula, left out of the search index. GraderFailed, naming the formula, if KaTeX does not understand one."""
+    """The HTML of each formula, marked to stay out of the search index.
+
+    GraderFailed, naming the formula, if KaTeX does not understand one.
+    """
     ordered = sorted(formulas)
     command = [packages.program("node"), str(packages.HERE / "katex.js"), str(modules / "katex")]
     done = subprocess.run(command, input=json.dumps(ordered), capture_output=True, text=True, encoding="utf-8")
