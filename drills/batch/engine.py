@@ -7,6 +7,7 @@ stopped at any moment, and goes on from there. Must never import torch, a lesson
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,15 +64,13 @@ class Batch:
         freeze.check(self.folder, self.place.root)
         self.place.prepare()
         self._check_same_batch()
-        with Crew(self.how, self.place, self.wishes.jobs) as crew:
-            frozen = freeze.freeze(self.folder, self.place, self.how.files, self.shard)
-            frozen_at = _now()
-            if not frozen.identities and not self.shard:
-                raise NothingGraded(_nothing(self.folder, self.how, self.shard))
-            secret = self._seed()
-            made_with = self._describe(secret, frozen, frozen_at)
-            crew.begin(secret.value, made_with)
-            count = self._grade(crew, frozen, made_with)
+        frozen = freeze.freeze(self.folder, self.place, self.how.files, self.shard)
+        frozen_at = _now()
+        if not frozen.identities and not self.shard:
+            raise NothingGraded(_nothing(self.folder, self.how, self.shard))
+        secret = self._seed()
+        made_with = self._describe(secret, frozen, frozen_at)
+        count = self._grade(frozen, made_with, secret.value)
         self.tree |= {"ended": _now(), "counts": {one: count.standings[one] for one in standing.ALL}}
         self.place.write_batch(self.tree)
         found = outputs.write_all(self.place.root, self.place.submissions, writing, frozen.refused)
@@ -89,16 +88,22 @@ class Batch:
         everything = count.standings[standing.PASSED] == count.total
         return PASSED if everything or self.wishes.exit_zero else FAILED
 
-    def _grade(self, crew: Crew, frozen: freeze.Frozen, made_with: dict[str, str]) -> tally.Tally:
+    def _grade(self, frozen: freeze.Frozen, made_with: dict[str, str], secret: int) -> tally.Tally:
         count = tally.Tally(len(frozen.identities))
         what = " ".join(stem.split("_", 1)[0] for stem in self.how.lessons)
         shard = f" · shard {self.shard[0]} of {self.shard[1]}" if self.shard else ""
         workers = words.plural(self.wishes.jobs, "worker")
         head = f"{words.plural(count.total, 'submission')} · {what}{shard} · isolation {self.how.isolation} · {workers}"
+        coming = self._to_do(frozen, made_with, count)
+        first = next(coming, None)
+        if first is None:
+            return count
         with Progress(count, head, self.console, self.wishes.plain) as progress:
             try:
-                for done in crew.grade(self._to_do(frozen, made_with, count), progress.show):
-                    count.count(done)
+                with Crew(self.how, self.place, self.wishes.jobs) as crew:
+                    crew.begin(secret, made_with)
+                    for done in crew.grade(itertools.chain([first], coming), progress.show):
+                        count.count(done)
             except KeyboardInterrupt:
                 progress.__exit__()
                 self.console.print(
@@ -146,6 +151,10 @@ class Batch:
     def _describe(self, secret: seed.Seed, frozen: freeze.Frozen, frozen_at: str) -> dict[str, str]:
         """Writes batch.json as far as it is known now; what goes into every result."""
         mark = settings.fingerprint(self.how, secret.sha256)
+        old = self.place.read_batch()
+        if old is not None and old.get("fingerprint") != mark:
+            changed = "The grader, its tests, the settings or the seed are not those of the last run"
+            self.console.print(f" {changed}: all are graded anew.", soft_wrap=True)
         self.tree = {
             "fingerprint": mark,
             "lessons": {stem: list(names) for stem, names in self.how.lessons.items()},

@@ -84,7 +84,8 @@ def test_only_what_changed_is_graded_again(graded):
     before = {path.name: path.stat().st_mtime_ns for path in place.results.iterdir()}
     strangers.write(folder / "subs", wrong=tiny_lesson.SOLUTION, late=tiny_lesson.SOLUTION)
     (folder / "subs" / "right" / "extra").symlink_to("/etc/passwd")  # noted, so it is another submission
-    code, _, _ = strangers.grade(folder / "subs", place.root, how)
+    code, _, said = strangers.grade(folder / "subs", place.root, how)
+    assert "anew" not in said
     after = {path.name: path.stat().st_mtime_ns for path in place.results.iterdir()}
     anew = {name for name in after if after[name] != before.get(name)}
     assert anew == {"wrong.json", "late.json", "right.json"}
@@ -100,7 +101,8 @@ def test_another_seed_grades_everybody_again_and_a_folder_that_is_gone_has_no_re
     os.unlink(tmp_path / "subs" / "b" / "l91_tiny.py")
     os.rmdir(tmp_path / "subs" / "b")
     before = (tmp_path / "out" / "results" / "a.json").stat().st_mtime_ns
-    code, place, _ = strangers.grade(tmp_path / "subs", tmp_path / "out", how, seed=strangers.Seed(7, "s"))
+    code, place, said = strangers.grade(tmp_path / "subs", tmp_path / "out", how, seed=strangers.Seed(7, "s"))
+    assert "all are graded anew" in said
     assert code == PASSED and list(place.identities()) == ["a"]
     assert (place.results / "a.json").stat().st_mtime_ns != before
     assert not (place.frozen / "b").exists() and not (place.hidden / "b.json").exists()
