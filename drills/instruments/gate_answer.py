@@ -5,12 +5,19 @@ Loads the graded file, so it must only run where `gate_worker` runs it. Every fa
 
 from __future__ import annotations
 
+import contextlib
 import re
+import signal
+import time
 import traceback
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 MAX_ERROR = 2000
+LOADING_S = 5.0
+"""Seconds in which the graded file must be loaded."""
+
 DIAGNOSTIC = re.compile(r"^(.+?):(\d+):\d+: error: (.*)$", re.MULTILINE)
 
 
@@ -46,8 +53,21 @@ def load(question: dict[str, Any], files: dict[str, Any]) -> Any:
     path = str(question["file"])
     key = f"{question['sha256']} {path}"
     if key not in files:
-        files[key] = GradedFile(path, question["text"].encode("latin-1"))
+        with at_most(LOADING_S):
+            files[key] = GradedFile(path, question["text"].encode("latin-1"))
     return files[key]
+
+
+@contextlib.contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Within, the alarm that ends this process goes off after so long, if not sooner."""
+    left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+    begun = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, min(seconds, left or seconds))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, max(0.01, left - (time.monotonic() - begun)) if left else 0)
 
 
 def rebuild(graded: Any, asked: dict[str, Any]) -> tuple[Any, Any]:
