@@ -147,6 +147,11 @@ def test_pages_of_any_size(drill, page_size):
     drill.attend_paged(*paged_case(drill.rng, (35,), page_size)).agrees()
 
 
+@pytest.mark.graded("attend_paged", "value")
+def test_a_scale_given_for_pages_replaces_the_default(drill):
+    drill.attend_paged(*paged_case(drill.rng), 0.7).agrees()
+
+
 @pytest.mark.graded("attend_paged", "edge")
 def test_last_pages_of_every_length(drill):
     drill.attend_paged(*paged_case(drill.rng, (5, 6, 7, 8), beyond=math.nan)).agrees()
@@ -270,6 +275,11 @@ def test_any_grouping_equals_flat_attention(drill, round):
 @pytest.mark.graded("multi_level_cascade", "value")
 def test_every_level_sends_a_query_head_to_one_kv_head(drill):
     drill.multi_level_cascade(*level_case(drill.rng, [[0, 2], [0, 1, 2]], [[5], [3, 2]], B=2, Hq=6, Hkv=2)).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "value")
+def test_a_scale_given_reaches_every_level(drill):
+    drill.multi_level_cascade(*level_case(drill.rng, [[0, 4], [0, 1, 4]], [[7], [3, 9]]), 0.7).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "value")

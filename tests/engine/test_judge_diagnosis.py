@@ -6,11 +6,21 @@ import torch
 from drills import judge
 from drills.instruments.notes import Finding
 from drills.judge.form import result_dtype
+from drills.lessons import l5_cascade
 from drills.lessons.base import Mistake
 from drills.lessons.l4_merge_states import LESSON
 
 ALIKE = {"merge_state_in_place": "merge_state", "variable_length_merge_states": "merge_states"}
 """Exercises whose mistakes are, for the most part, those of another one on other arguments."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """These tensors are small: a second thread only makes the first one wait."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def answer(exercise, formula, args):
@@ -45,11 +55,31 @@ def test_every_mistake_is_told_from_all_others(name):
     assert {wanted: found for wanted, found in got.items() if wanted != found} == {}
 
 
-def test_right_code_fails_nowhere():
-    for exercise in LESSON.exercises:
-        for mistake in LESSON.mistakes:
+@pytest.mark.parametrize("name", [exercise.name for exercise in l5_cascade.LESSON.exercises])
+def test_every_mistake_of_cascade_is_told_from_all_others(name):
+    lesson = l5_cascade.LESSON
+    exercise = lesson.exercise(name)
+    mine = [mistake for mistake in lesson.mistakes if mistake.exercise == name]
+    got = {one.id: named(exercise, one.formula, one.cases or exercise.draw, lesson) for one in mine}
+    assert {wanted: found for wanted, found in got.items() if wanted != found} == {}
+
+
+@pytest.mark.parametrize("lesson", [LESSON, l5_cascade.LESSON], ids=lambda lesson: lesson.short)
+def test_right_code_fails_nowhere(lesson):
+    for exercise in lesson.exercises:
+        for mistake in lesson.mistakes:
             if mistake.exercise == exercise.name:
-                assert named(exercise, exercise.oracle, mistake.cases or exercise.draw) is None
+                assert named(exercise, exercise.oracle, mistake.cases or exercise.draw, lesson) is None
+
+
+def test_a_formula_answers_where_there_is_no_level():
+    """Every formula of multi_level_cascade is put to any case that fails, this one included."""
+    exercise = l5_cascade.LESSON.exercise("multi_level_cascade")
+    q, kv_cache, _ = exercise.draw(torch.Generator().manual_seed(3))
+    for mistake in l5_cascade.LESSON.mistakes:
+        if mistake.exercise == exercise.name:
+            for formula in (mistake.formula, *mistake.variants):
+                assert [x.shape for x in formula(q, kv_cache, []) if x is not None] == [q.shape, q.shape[:2]]
 
 
 def test_what_nobody_listed_gets_no_name():

@@ -2,7 +2,7 @@
 
 exercise: merge_mlo
 level: value
-diagnosis: wrong_value
+diagnosis: mlo_first_dropped
 """
 
 import torch

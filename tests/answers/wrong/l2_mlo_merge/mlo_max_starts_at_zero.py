@@ -2,7 +2,7 @@
 
 exercise: merge_mlo
 level: edge
-diagnosis: wrong_value
+diagnosis: mlo_start_zero
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: merge_pair
 level: edge
-diagnosis: wrong_value
+diagnosis: pair_epsilon
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: merge_pair
 level: edge
-diagnosis: not_finite
+diagnosis: pair_no_shift
 """
 
 import torch

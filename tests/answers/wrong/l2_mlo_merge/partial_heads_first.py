@@ -2,7 +2,7 @@
 
 exercise: partial_attention
 level: value
-diagnosis: wrong_value
+diagnosis: partial_heads_first
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: partial_attention
 level: edge
-diagnosis: wrong_value
+diagnosis: partial_o_not_rescaled
 """
 
 import torch

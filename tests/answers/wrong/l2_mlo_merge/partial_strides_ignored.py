@@ -2,7 +2,7 @@
 
 exercise: partial_attention
 level: memory
-diagnosis: wrong_value
+diagnosis: partial_strides_ignored
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: lse2
 level: value
-diagnosis: wrong_value
+diagnosis: lse2_in_half
 """
 
 import torch

@@ -2,7 +2,8 @@
 
 exercise: lse2
 level: edge
-diagnosis: wrong_value
+diagnosis: lse2_nan
+twins: lse2_inf_minus_inf
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: lse2
 level: memory
-diagnosis: wrong_value
+diagnosis: lse2_strides_ignored
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: merge_natural
 level: edge
-diagnosis: wrong_value
+diagnosis: natural_epsilon
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: merge_natural
 level: memory
-diagnosis: wrong_value
+diagnosis: natural_strides_ignored
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: partial_states
 level: value
-diagnosis: wrong_value
+diagnosis: states_parts_first
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 exercise: partial_states
 level: value
-diagnosis: wrong_value
+diagnosis: states_q_of_position_0
 """
 
 import torch
