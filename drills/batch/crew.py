@@ -11,8 +11,6 @@ import contextlib
 import json
 import os
 import select
-import socket
-import subprocess
 import sys
 import time
 from collections import deque
@@ -22,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from drills.batch import tally
+from drills.batch.member import CLOSE_SECONDS, Member
 from drills.batch.place import Place
 from drills.batch.public import GRADER
 from drills.batch.settings import Settings
-from drills.catalog import ROOT
 from drills.errors import GraderFailed
 from drills.report.submission import Submission
 from drills.sandbox import limits
@@ -34,7 +32,6 @@ WORKER = (sys.executable, "-m", "drills.batch.worker")
 ATTEMPTS = 2
 TURN_SECONDS = 0.2
 START_SECONDS = 180.0
-CLOSE_SECONDS = 3.0
 SILENCE_SECONDS = 120.0
 """Without a beat, beside what calls may take: then a worker is stuck. A beat comes with each test."""
 
@@ -43,25 +40,6 @@ MOST_FALSE_STARTS = 3
 LONGEST_LINE = 1 << 20
 RENEWED_AFTER = 250
 """Submissions after which a worker is replaced by a fresh one: whatever piles up in a process goes with it."""
-
-
-@dataclass
-class Member:
-    """One worker process. state: "starting", "idle" or "busy"."""
-
-    process: subprocess.Popen
-    sock: socket.socket
-    since: float
-    state: str = "starting"
-    task: tuple[str, int] | None = None
-    heard: float = 0.0
-    done: int = 0
-    rest: bytes = b""
-
-    def say(self, **what: Any) -> None:
-        """Send one object; a worker that has gone is noticed when it is listened to."""
-        with contextlib.suppress(OSError):
-            self.sock.sendall(json.dumps(what).encode() + b"\n")
 
 
 @dataclass
@@ -98,17 +76,10 @@ class Crew:
 
     def __exit__(self, *_: object) -> None:
         """End all workers and wait until everything that descends from them is gone."""
-        idle = [one for one in self.members if one.state == "idle"]
         for one in self.members:
-            one.sock.close()
-            if one not in idle:
-                one.process.kill()
+            one.hang_up()
         for one in self.members:
-            try:
-                one.process.wait(CLOSE_SECONDS)
-            except subprocess.TimeoutExpired:
-                one.process.kill()
-                one.process.wait()
+            one.wait()
         self.members.clear()
         self._bury()
         self.place.clear_desks()
@@ -228,30 +199,12 @@ class Crew:
 
     def _replace(self, one: Member) -> None:
         self.members.remove(one)
-        one.sock.close()
-        if one.state != "idle":
-            one.process.kill()
-        try:
-            one.process.wait(CLOSE_SECONDS)
-        except subprocess.TimeoutExpired:
-            one.process.kill()
-            one.process.wait()
+        one.hang_up()
+        one.wait()
         self._hire()
 
     def _hire(self) -> None:
-        here, there = socket.socketpair()
-        command = [*self.command, str(there.fileno()), str(os.getpid())]
-        with there, (self.place.logs / "workers.txt").open("ab") as log:
-            process = subprocess.Popen(
-                command,
-                pass_fds=[there.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-            )
-        one = Member(process, here, time.monotonic())
+        one = Member.start(self.command, self.place.logs / "workers.txt")
         self.members.append(one)
         one.say(settings=self.settings.to_json(), out=str(self.place.root.resolve()))
 

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from drills.batch import intake, names
+from drills.batch import intake, names, taking
 from drills.batch.place import Place
 from drills.errors import GraderFailed, WrongUse
 
@@ -38,7 +38,7 @@ def freeze(folder: Path, place: Place, lessons: tuple[str, ...], shard: tuple[in
         raise WrongUse(f"{place.root} holds the results of other submissions: name another folder after -o")
     try:
         for one, identity in zip(found, frozen.identities, strict=True):
-            taken = intake.take(folder, one, lessons)
+            taken = taking.take(folder, one, lessons)
             digests = {name: hashlib.sha256(data).hexdigest() for name, data in taken.files.items()}
             place.freeze(identity, names.shown(one.name), taken, digests)
         for identity in old - known if known else ():

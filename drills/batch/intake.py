@@ -1,40 +1,25 @@
-"""Finds the submissions under a folder and reads the lessons' files out of them, whatever else lies there.
+"""Finds the submissions under a folder.
 
 A submission is a sub-folder that holds `l4_merge_states.py` (or has it in `mine/`), or the files beside each other
 that begin alike: `anna__l4_merge_states.py`, and `anna_123_l4_merge_states-2.py` as Canvas names its downloads.
 
-Only regular files with a lesson's name are read: opened relative to a descriptor of their folder, without following a
-link and without waiting for the writer of a pipe. Must never run, import or write any of it.
+Looks at names and kinds only: must never open, follow or read what a stranger put there.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import stat
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from drills.batch import names
+from drills.batch.entries import LINK, kind
 from drills.errors import WrongUse
-from drills.source import LARGEST
 
-MOST_REFUSED = 20
-"""Lines of one submission about what was not taken."""
-
-MOST_ENTRIES = 10_000
-"""Entries of one submission's folder that are looked at; the lessons' files are looked up by name."""
-
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-_KINDS = (
-    (stat.S_ISLNK, "a link, which is not followed"),
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
+MOST_REFUSED = 1000
+"""Lines about what lies beside the submissions and is none."""
 
 
 @dataclass(frozen=True)
@@ -49,164 +34,49 @@ class Found:
     problem: str = ""
 
 
-@dataclass
-class Taken:
-    """What was read of a submission. files: lesson file name → bytes; refused: one line each of what was not."""
-
-    files: dict[str, bytes] = field(default_factory=dict)
-    refused: list[str] = field(default_factory=list)
-    problem: str = ""
-
-    def refuse(self, name: str, why: str) -> None:
-        """Note what is not taken; the first lines are kept, the last says that there is more."""
-        if len(self.refused) < MOST_REFUSED:
-            self.refused.append(f"{names.shown(name)}: {why}")
-        elif len(self.refused) == MOST_REFUSED:
-            self.refused.append("and more")
-
-
 def find(folder: Path, lessons: Iterable[str], but: Path | None = None) -> tuple[list[Found], list[str]]:
     """The submissions under `folder`, by name, and a line each of what is none. lessons: the lesson files' names.
 
     but: a folder that is none of them, such as the batch's own. WrongUse if `folder` cannot be read.
     """
     lessons = tuple(lessons)
+    skipped = but.resolve() if but else None
     found: dict[str, Found] = {}
     sets: dict[str, dict[str, str]] = {}
-    refused = Taken()
-    skipped = but.resolve() if but else None
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
-    except OSError as error:
-        raise WrongUse(f"{folder}: {error.strerror or error}") from None
-    for entry in entries:
-        if entry.name.startswith("."):
-            continue
-        kind = _kind(entry)
+    refused: list[tuple[str, str]] = []
+    for entry in _entries(folder):
+        what = kind(entry)
         prefix, lesson = _split(entry.name, lessons)
-        if kind == "folder":
+        if what == "folder":
             if skipped is None or Path(entry.path).resolve() != skipped:
                 found[entry.name] = Found(entry.name, problem=_problem(entry.name))
-        elif prefix and kind == "file":
+        elif what == LINK and os.path.isdir(entry.path):
+            found[entry.name] = Found(entry.name, problem=f"the folder is {what}")
+        elif what != "file":
+            refused.append((entry.name, what))
+        elif prefix:
             sets.setdefault(prefix, {})[entry.name] = lesson
-        elif kind == "a link, which is not followed" and os.path.isdir(entry.path):
-            found[entry.name] = Found(entry.name, problem=f"the folder is {kind}")
-        elif kind != "file":
-            refused.refuse(entry.name, kind)
         elif lesson:
-            refused.refuse(entry.name, "lies beside the submissions, in none of them")
+            refused.append((entry.name, "lies beside the submissions, in none of them"))
     for prefix, files in sets.items():
         if prefix in found:
-            for name in files:
-                refused.refuse(name, f"there is a folder {names.shown(prefix)} too, and that is graded")
+            why = f"there is a folder {names.shown(prefix)} too, and that is graded"
+            refused += [(name, why) for name in files]
         else:
             found[prefix] = Found(prefix, files, _problem(prefix))
-    return [found[name] for name in sorted(found, key=os.fsencode)], refused.refused
+    lines = [f"{names.shown(name)}: {why}" for name, why in refused]
+    lines[MOST_REFUSED:] = ["and more"] if len(lines) > MOST_REFUSED else []
+    return [found[name] for name in sorted(found, key=os.fsencode)], lines
 
 
-def take(folder: Path, one: Found, lessons: Iterable[str]) -> Taken:
-    """Reads a submission's files. Never raises for what is in it."""
-    taken = Taken(problem=one.problem)
-    if one.problem:
-        return taken
+def _entries(folder: Path) -> list[os.DirEntry]:
+    """What is in the folder, by name, hidden entries aside."""
     try:
-        if one.files is not None:
-            _take_set(folder, one.files, taken)
-        else:
-            _take_folder(folder, one.name, tuple(lessons), taken)
+        with os.scandir(folder) as entries:
+            shown = [entry for entry in entries if not entry.name.startswith(".")]
     except OSError as error:
-        taken.problem = f"the folder cannot be read: {error.strerror or error}"
-    if not taken.files and not taken.problem:
-        there = any(line.partition(": ")[0] in lessons for line in taken.refused)
-        says = "what is there was not taken" if there else "none of the files asked for is there"
-        taken.problem = f"{says}: {', '.join(lessons)}"
-    return taken
-
-
-def _take_set(folder: Path, files: dict[str, str], taken: Taken) -> None:
-    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        last: dict[str, str] = {}
-        for name in sorted(files, key=_again):
-            lesson = files[name]
-            if lesson in last:
-                taken.refuse(last[lesson], f"handed in again as {names.shown(name)}, and only the last is graded")
-            last[lesson] = name
-        for lesson, name in last.items():
-            _read(place, name, lesson, taken)
-    finally:
-        os.close(place)
-
-
-def _take_folder(folder: Path, name: str, lessons: tuple[str, ...], taken: Taken) -> None:
-    place = os.open(folder / name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        for lesson in lessons:
-            _read(place, lesson, lesson, taken)
-        _list_odd(place, lessons, taken)
-        left = [lesson for lesson in lessons if lesson not in taken.files]
-        inner = _open_inner(place, taken) if left else -1
-        if inner >= 0:
-            try:
-                for lesson in left:
-                    _read(inner, lesson, lesson, taken)
-            finally:
-                os.close(inner)
-    finally:
-        os.close(place)
-
-
-def _open_inner(place: int, taken: Taken) -> int:
-    """The submission's mine/, where a whole repository was handed in; -1 if there is none."""
-    try:
-        return os.open("mine", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
-    except OSError:
-        return -1
-
-
-def _read(place: int, name: str, lesson: str, taken: Taken) -> None:
-    try:
-        descriptor = os.open(name, _FLAGS, dir_fd=place)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        # ELOOP: a link. ENXIO: a socket, or a pipe that nobody writes.
-        link = error.errno == errno.ELOOP
-        taken.refuse(name, "a link, which is not followed" if link else f"cannot be read: {error.strerror or error}")
-        return
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            taken.refuse(name, _kind_of(status.st_mode))
-        elif status.st_size > LARGEST:
-            taken.refuse(name, f"larger than {LARGEST >> 10} KiB")
-        else:
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                data = file.read(LARGEST + 1)
-            if len(data) > LARGEST:  # it grew meanwhile
-                taken.refuse(name, f"larger than {LARGEST >> 10} KiB")
-            else:
-                taken.files[lesson] = data
-    except OSError as error:
-        taken.refuse(name, f"cannot be read: {error.strerror or error}")
-    finally:
-        os.close(descriptor)
-
-
-def _list_odd(place: int, lessons: tuple[str, ...], taken: Taken) -> None:
-    """Names what else is there and is no ordinary file: links, pipes, devices, names that cannot be shown."""
-    odd = []
-    with os.scandir(place) as entries:
-        for count, entry in enumerate(entries):
-            if count >= MOST_ENTRIES:
-                odd.append((f"{MOST_ENTRIES} entries", "the rest of the folder was not looked at"))
-                break
-            kind = _kind(entry)
-            why = kind if kind not in ("file", "folder") else names.odd(entry.name)
-            if why and entry.name not in lessons:
-                odd.append((entry.name, why))
-    for name, why in sorted(odd, key=lambda one: os.fsencode(one[0])):
-        taken.refuse(name, why)
+        raise WrongUse(f"{folder}: {error.strerror or error}") from None
+    return sorted(shown, key=lambda entry: os.fsencode(entry.name))
 
 
 def _problem(name: str) -> str:
@@ -221,25 +91,3 @@ def _split(name: str, lessons: tuple[str, ...]) -> tuple[str, str]:
         if match:
             return match[1] or "", lesson
     return "", ""
-
-
-def _again(name: str) -> tuple[int, bytes]:
-    """How often it was handed in before, as Canvas counts it."""
-    match = re.search(r"-(\d{1,9})\.py$", name)
-    return int(match[1]) if match else 0, os.fsencode(name)
-
-
-def _kind(entry: os.DirEntry) -> str:
-    try:
-        return _kind_of(entry.stat(follow_symlinks=False).st_mode)
-    except OSError as error:
-        return f"cannot be looked at: {error.strerror or error}"
-
-
-def _kind_of(mode: int) -> str:
-    """ "file", "folder", or what else it is."""
-    if stat.S_ISREG(mode):
-        return "file"
-    if stat.S_ISDIR(mode):
-        return "folder"
-    return next((text for holds, text in _KINDS if holds(mode)), "neither a file nor a folder")

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from drills.batch.intake import Taken
+from drills.batch.taking import Taken
 from drills.errors import WrongUse
 from drills.files import write_atomically
 from drills.report import outputs, submission

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from drills.batch import freeze, intake, names
+from drills.batch import freeze, intake, names, taking
 from drills.batch.place import Place
 from drills.errors import WrongUse
 from drills.source import LARGEST
@@ -25,7 +25,7 @@ def found(folder, lessons=(L4, L5)):
 
 def taken(folder, lessons=(L4, L5)):
     """Name → what was taken of it."""
-    return {one.name: intake.take(folder, one, lessons) for one in found(folder, lessons)[0]}
+    return {one.name: taking.take(folder, one, lessons) for one in found(folder, lessons)[0]}
 
 
 def test_a_folder_with_a_lessons_file_is_a_submission(tmp_path):
@@ -133,7 +133,7 @@ def test_a_submission_cannot_fill_the_list_of_what_is_refused(tmp_path):
     for number in range(100):
         (tmp_path / "a" / f"link{number}").symlink_to("/etc/passwd")
     got = taken(tmp_path)["a"]
-    assert len(got.refused) == intake.MOST_REFUSED + 1 and got.refused[-1] == "and more"
+    assert len(got.refused) == taking.MOST_REFUSED + 1 and got.refused[-1] == "and more"
     assert got.files
 
 
