@@ -74,7 +74,7 @@ def _measure_case(lesson, case: BenchCase, dtype: str, functions, wanted, clock,
             _time(row, [build(*args) for args in sets], clock)
         except Exception as error:
             row.error = f"{type(error).__name__}: {error}".splitlines()[0][:160]
-            _forget_error(clock)
+            forget_error(clock)
         row.bytes, row.operations = least, work
         row.floor = 1e6 * max(least / machine.copy_rate, work / machine.matrix_rate)
         yield row
@@ -82,7 +82,7 @@ def _measure_case(lesson, case: BenchCase, dtype: str, functions, wanted, clock,
     torch.cuda.empty_cache()
 
 
-def _forget_error(clock: Clock) -> None:
+def forget_error(clock: Clock) -> None:
     """CUDA reports a failed launch once more, to whoever comes next: let that be nobody."""
     if clock.device.type != "cuda":
         return

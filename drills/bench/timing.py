@@ -42,6 +42,10 @@ class Clock:
         """Replaces what L2 holds, by reading: written lines would have to be written back while the run is timed."""
         torch.sum(self._other, dim=0, out=self._sum)
 
+    def settle(self) -> None:
+        """Waits for everything that was launched: an error in it is raised here."""
+        torch.cuda.synchronize(self.device)
+
     def eager(self, calls: Sequence[Callable[[], object]]) -> Times:
         """Times of a call as a program makes it, host included. `calls`: one an input set, rotated."""
         for call in calls:
@@ -52,25 +56,32 @@ class Clock:
         """Device times: each call is captured in a CUDA graph once, and its replays are timed."""
         return self._measure([capture(call, self._pool).replay for call in calls])
 
+    def by_turns(self, functions: Sequence[Sequence[Callable[[], object]]], rounds: int) -> list[Times]:
+        """Device times of several functions, each once a round: what drifts during the run drifts for all alike."""
+        return self._rounds([[capture(call, self._pool).replay for call in calls] for calls in functions], rounds)
+
     def _measure(self, calls: Sequence[Callable[[], object]]) -> Times:
-        torch.cuda.synchronize(self.device)
+        return self._rounds([calls], self.runs)[0]
+
+    def _rounds(self, functions: Sequence[Sequence[Callable[[], object]]], rounds: int) -> list[Times]:
+        self.settle()
         began = time.perf_counter()
         while time.perf_counter() - began < WARM_SECONDS:
-            self.flush()
-            calls[0]()
-            torch.cuda.synchronize(self.device)
-        pairs = []
-        for run in range(self.runs):
-            self.flush()
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            start.record()
-            calls[run % len(calls)]()
-            end.record()
-            pairs.append((start, end))
-        torch.cuda.synchronize(self.device)
-        times = sorted(1000 * start.elapsed_time(end) for start, end in pairs)
-        last = len(times) - 1
-        return Times(times[len(times) // 2], times[round(0.1 * last)], times[round(0.9 * last)], len(times))
+            for calls in functions:
+                self.flush()
+                calls[0]()
+            self.settle()
+        pairs: list[list[tuple[torch.cuda.Event, torch.cuda.Event]]] = [[] for _ in functions]
+        for run in range(rounds):
+            for calls, taken in zip(functions, pairs, strict=True):
+                self.flush()
+                start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                start.record()
+                calls[run % len(calls)]()
+                end.record()
+                taken.append((start, end))
+        self.settle()
+        return [_summary([1000 * start.elapsed_time(end) for start, end in taken]) for taken in pairs]
 
     def copy_rate(self, size: int = 2 << 30) -> float:
         """Bytes per second that a device-to-device copy of `size` bytes moves, read and written both counted."""
@@ -105,3 +116,9 @@ def capture(call: Callable[[], object], pool: object) -> torch.cuda.CUDAGraph:
     with torch.cuda.graph(graph, pool=pool):
         call()
     return graph
+
+
+def _summary(times: list[float]) -> Times:
+    times = sorted(times)
+    last = len(times) - 1
+    return Times(times[len(times) // 2], times[round(0.1 * last)], times[round(0.9 * last)], len(times))
