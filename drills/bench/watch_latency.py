@@ -65,6 +65,9 @@ def main() -> int:
                 slow = slow or statistics.median(firsts) > LIMIT
                 figures = "  ".join(f"{statistics.median(all_):13.2f} {max(all_):6.2f}" for all_ in (firsts, wholes))
                 print(f"{selection.lesson.short:8}{kind:8}{len(times):6}  {figures}", flush=True)
+    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    if load > cores:
+        print(f"the machine was busy with other work too: load {load:.0f} on {cores} cores")
     print(f"limit {LIMIT} s for the first verdict: {'exceeded' if slow else 'kept'}")
     return 1 if slow else 0
 

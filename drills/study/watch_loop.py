@@ -66,7 +66,7 @@ class Loop:
             return
         first = self.state.exercise if self.state.exercise in self.state.file.begun else ""
         self.engine.ask(Job(self.state.stem, self.state.selection.exercises, first))
-        if self.view.shows != self.state.stem:
+        if self.view.shows != (self.state.stem, self.state.exercise):
             self.view.draw(self.state)
         at = self.state.exercise if first else self.state.selection.lesson.short
         self.view.running(self.state, f"grading {at}" if self.engine.ready else "starting: loading torch and triton")
@@ -140,7 +140,8 @@ class Loop:
             return
         if self.state.state_of(self.state.exercise) == "" or not self.state.begun:
             self.look_at()
-        self.view.draw(self.state)
+        else:
+            self.view.turned(self.state)
 
 
 def exit_code(terminal: Terminal) -> int:

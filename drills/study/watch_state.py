@@ -5,7 +5,7 @@ Pure: must never read a file, draw or grade.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from drills.catalog import Selection
@@ -34,7 +34,8 @@ class State:
 
     def __post_init__(self) -> None:
         if not self.stem:
-            self.stem, self.exercise = next(self._waiting(), self._all()[0])
+            begun = [(stem, name) for stem, name in self._waiting() if name in self.files[stem].begun]
+            self.stem, self.exercise = [*begun, *self._waiting(), *self._all()][0]
 
     @property
     def selection(self) -> Selection:
@@ -122,5 +123,5 @@ class State:
         known = self.state_of(name, stem)
         return known == "passed" if known in ("passed", "failed") else f"{stem.split('_', 1)[0]}.{name}" in self.passed
 
-    def _waiting(self) -> Iterator[tuple[str, str]]:
-        return (one for one in self._all() if not self._is_passed(*one))
+    def _waiting(self) -> list[tuple[str, str]]:
+        return [one for one in self._all() if not self._is_passed(*one)]

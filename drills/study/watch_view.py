@@ -20,7 +20,7 @@ CLEAR, REWRITE = "\x1b[H\x1b[2J", "\r\x1b[2K"
 def open_view(console: Console, plain: bool, keyed: bool) -> Screen | Log:
     """A screen if the console is a terminal that can be drawn on."""
     drawable = console.is_terminal and not console.is_dumb_terminal and not plain
-    return Screen(console, keyed) if drawable else Log(console)
+    return Screen(console, keyed) if drawable else Log(console, keyed)
 
 
 class Screen:
@@ -31,11 +31,11 @@ class Screen:
         self.keyed = keyed
         self.last = ""
         self.covered = False
-        self.shows = ""
+        self.shows = ("", "")
 
     def draw(self, state: State) -> None:
         """The whole screen."""
-        self.covered, self.shows = False, state.stem
+        self.covered, self.shows = False, (state.stem, state.exercise)
         self._write(CLEAR)
         for line in watch_screen.lines(state, self.console):
             self.console.print(line, soft_wrap=True)
@@ -43,9 +43,13 @@ class Screen:
             self.console.print(watch_screen.keys_line(self.console.width), soft_wrap=True)
         self.say(self.last)
 
+    def turned(self, state: State) -> None:
+        """The learner turned to another exercise."""
+        self.draw(state)
+
     def page(self, show: Callable[[], object], below: str) -> None:
         """Something else in place of the screen, until a key or a verdict."""
-        self.covered, self.shows = True, ""
+        self.covered, self.shows = True, ("", "")
         self._write(CLEAR)
         show()
         self._last_line(below)
@@ -91,17 +95,24 @@ class Screen:
 class Log:
     """One line a run: its first half as soon as the exercise is decided, its second when the lesson is."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, keyed: bool = False) -> None:
         self.console = console
         self.open = False
+        if keyed:
+            console.print(watch_screen.keys_line(console.width), soft_wrap=True)
         self.covered = False
-        self.shows = ""
+        self.shows = ("", "")
 
     def draw(self, state: State) -> None:
         """There is no screen to draw."""
 
+    def turned(self, state: State) -> None:
+        """The learner turned to another exercise."""
+        self._print(f"{clock()} {_verdict(state)}")
+
     def page(self, show: Callable[[], object], below: str) -> None:
-        """There are no keys."""
+        """Something else, below what is there."""
+        show()
 
     def say(self, text: str) -> None:
         """A line that belongs to no run."""
