@@ -43,8 +43,9 @@ def command(arguments: list[str]) -> list[str]:
     options += ["--proc", "/proc", "--dev", "/dev"]
     for device in visible.gpu_devices():
         options += ["--dev-bind-try", device, device]
-    if visible.gpu_devices():
-        options += ["--ro-bind-try", "/sys", "/sys"]
+    for folder in visible.HARDWARE if not visible.gpu_devices() else ["/sys"]:
+        if folder.startswith("/sys"):
+            options += ["--ro-bind-try", folder, folder]
     for writable in ("/dev", "/"):
         options += ["--remount-ro", writable]
     options += ["--clearenv"]

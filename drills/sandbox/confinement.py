@@ -38,6 +38,7 @@ def files(kind: str, config: dict[str, Any]) -> list[tuple[str, int]]:
     """
     rights = landlock.RUN if compiles(kind, config) else landlock.READ
     allowed = [(path, rights) for path in (*visible.code(), *visible.SETTINGS, *visible.machinery())]
+    allowed += [(path, landlock.READ) for path in visible.HARDWARE]
     allowed += [(f"/dev/{name}", landlock.DEVICE) for name in visible.PLAIN_DEVICES]
     if on_gpu(config):
         allowed += [(path, landlock.READ) for path in visible.GPU_FILES]

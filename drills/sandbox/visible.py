@@ -17,7 +17,10 @@ SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/lo
 MACHINERY = ("__init__.py", "errors.py", "sandbox", "instruments")
 """What of drills/ the running process needs; the rest knows what the right answers are."""
 
-GPU_FILES = ("/proc/driver", "/proc/devices", "/proc/modules", "/proc/cpuinfo", "/proc/meminfo", "/sys")
+HARDWARE = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu", "/sys/devices/system/node")
+"""torch asks what the processor can do when it first converts half precision."""
+
+GPU_FILES = ("/proc/driver", "/proc/devices", "/proc/modules", "/sys")
 OWN = "/proc/self"
 """CUDA names its threads there."""
 

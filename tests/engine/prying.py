@@ -164,3 +164,7 @@ def stop_oneself():
 
 def double(x):
     return x + x
+
+
+def convert(x):
+    return x.half().float().bfloat16().double().half() @ x.half().T

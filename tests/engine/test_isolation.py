@@ -61,6 +61,10 @@ def test_it_works_at_all(worker):
     assert call(worker, "double", torch.ones(2)).tolist() == [2, 2]
 
 
+def test_torch_finds_out_what_the_processor_can_do(worker):
+    assert call(worker, "convert", torch.ones(2, 3)).tolist() == [[3, 3], [3, 3]]
+
+
 def test_answers_tests_pages_and_the_home_folder_are_not_visible(worker, tmp_path):
     (tmp_path / "other.py").write_text("# a neighbor's submission")
     files = [
