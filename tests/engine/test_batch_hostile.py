@@ -1,0 +1,63 @@
+"""A class of attackers and honest students, graded in one batch: verdicts, an end in time, nothing left over.
+
+The whole corpus at the strictest level that the machine has, the telling part of it at the others.
+"""
+
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import class_of_strangers as strangers
+import pytest
+import small_lesson_4
+from test_hostile import CORPUS, HERE, MARK, TELLING
+
+from drills.batch.settings import Settings
+from drills.catalog import ROOT
+from drills.sandbox import limits
+
+TIMEOUT = 1.5
+SECONDS_EACH = 60.0
+"""Of a batch, for each submission: far more than any takes, far less than a batch that hangs."""
+
+
+def chosen(level):
+    """The corpus's answers that are stated for this level."""
+    stated = {name: one for name, one in CORPUS.items() if level in one[1].get("levels", level).split()}
+    return {name: one for name, one in stated.items() if level == HERE[0] or name.startswith(TELLING)}
+
+
+def around():
+    """What hostile code might leave: entries of shared folders with its mark, or with the grader's own names."""
+    folders = {Path(tempfile.gettempdir()), Path.home(), Path("/dev/shm"), ROOT, ROOT / "solutions", ROOT / "tests"}
+    return {
+        str(folder / name)
+        for folder in folders
+        if folder.is_dir()
+        for name in os.listdir(folder)
+        if MARK in name or name.startswith("drills-private")
+    }
+
+
+@pytest.mark.parametrize("level", HERE)
+def test_a_class_of_attackers_is_graded_and_nobody_else_harmed(tmp_path, level):
+    answers = chosen(level)
+    root = tmp_path / "repository"
+    small_lesson_4.build(root)
+    for name, (file, _) in answers.items():
+        folder = tmp_path / "subs" / name
+        folder.mkdir(parents=True)
+        (folder / f"{small_lesson_4.STEM}.py").write_bytes(file.read_bytes())
+    how = Settings({small_lesson_4.STEM: ("merge_state",)}, level, timeout=TIMEOUT, root=str(root))
+    before, family = around(), set(limits.family(os.getpid()))
+    listing = sorted(os.listdir(tmp_path))
+    begun = time.monotonic()
+    _, place, said = strangers.grade(tmp_path / "subs", tmp_path / "out", how, jobs=2)
+    assert time.monotonic() - begun < SECONDS_EACH * len(answers)
+    assert set(limits.family(os.getpid())) <= family
+    assert around() <= before
+    assert sorted(os.listdir(tmp_path)) == sorted([*listing, "out"])
+    got = {one.id: "problem" if one.problem else one.grade.lessons[0].exercises[0].state for one in place.submissions()}
+    assert got == {name: stated["expect"] for name, (_, stated) in answers.items()}, said
+    assert {one.made_with["isolation"] for one in place.submissions()} == {level}
