@@ -44,8 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         package = (getattr(error, "name", None) or "").split(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if package not in ("", "drills"):
-            says = f"{package} is not installed: python -m pip install -r requirements.txt"
-            _say(f"{says}  (python grade.py doctor  shows all that is needed)")
+            _say(f"{package} is not installed: python -m pip install -r requirements.txt")
             return errors.GRADER_FAILED
         if debug:
             import traceback
