@@ -90,8 +90,7 @@ LOOP_CAUSES = (
         "leading_empty_states",
         tuple(
             loops.nan_from_the_start(block, in_s, no_states)
-            for in_s in ("nan", "max", "empty")
-            for no_states in (True, False)
+            for in_s, no_states in (("nan", True), ("max", False), ("empty", False))
             for block in loops.BLOCKS
         ),
         "two-empty-states",

@@ -1,8 +1,9 @@
-"""Every result is NaN; the parts are read and ignored.
+"""Every result is NaN, which is what 0 * inf makes of a factor upside down.
 
 exercise: merge_mlo
 level: value
-diagnosis: not_finite
+diagnosis: mlo_factor_upside_down
+twins: mlo_factor_upside_down
 """
 
 import torch

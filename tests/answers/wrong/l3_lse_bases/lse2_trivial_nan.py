@@ -1,8 +1,9 @@
-"""Every result is NaN, whatever was read.
+"""Every result is NaN, which is what 0 * inf makes of a factor upside down.
 
 exercise: lse2
 level: value
-diagnosis: not_finite
+diagnosis: lse2_factor_upside_down
+twins: lse2_factor_upside_down
 """
 
 import torch

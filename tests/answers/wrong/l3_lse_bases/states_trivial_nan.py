@@ -1,8 +1,8 @@
-"""Every result is NaN, whatever was read.
+"""Every result is NaN, which is what 0 * inf makes of a factor upside down.
 
 exercise: partial_states
 level: value
-diagnosis: not_finite
+diagnosis: states_factor_upside_down
 """
 
 import torch
