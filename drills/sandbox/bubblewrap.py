@@ -32,7 +32,7 @@ ADVICE = (
 
 def command(arguments: list[str]) -> list[str]:
     """These arguments, run inside."""
-    options = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--chdir", "/"]
+    options = ["--unshare-all", "--die-with-parent", "--as-pid-1", "--new-session", "--cap-drop", "ALL", "--chdir", "/"]
     # Before what is bound: the repository, or Python, may lie in /tmp.
     options += ["--size", str(TMP_BYTES), "--perms", "0700", "--tmpfs", "/tmp"]
     for name in visible.SYSTEM:

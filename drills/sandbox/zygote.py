@@ -159,7 +159,8 @@ def start(control: socket.socket, isolation: Isolation) -> None:
     It is not killed with its parent: it sees the parent's end of `control` close, and has orphans to bury first.
     """
     try:
-        os.setsid()
+        if os.getsid(0) != os.getpid():
+            os.setsid()
         birth.forget(control.fileno())
         _serve(control, isolation)
     finally:

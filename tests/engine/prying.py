@@ -107,7 +107,7 @@ def calls():
         "keyctl": lambda: libc.syscall(250, 0, 0, 0),
         "memfd_create": lambda: libc.syscall(319, b"x", 0),
         "shmget": lambda: libc.shmget(0, 4096, 0o1600),
-        "setuid": lambda: libc.setuid(12345),
+        "setuid": lambda: libc.setuid(54321),
     }
     return {name: call() for name, call in tried.items() if call() != -1}
 

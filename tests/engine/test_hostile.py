@@ -109,8 +109,8 @@ def graded(selection, nursery, target):
 
 
 def survivors(nursery):
-    """Processes below the nursery beyond its zygotes (and bubblewrap's own two), after some time to bury the last."""
-    expected = 5 if nursery.isolation.name == "bwrap" else 3
+    """Processes below the nursery beyond its zygotes (and bubblewrap itself), after some time to bury the last."""
+    expected = 4 if nursery.isolation.name == "bwrap" else 3
     deadline = time.monotonic() + 10
     while True:
         alive = [pid for pid in family(nursery.pid) if state(pid) not in "ZX"]
