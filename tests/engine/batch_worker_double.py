@@ -44,4 +44,5 @@ def main():
         say(done={"id": name, "standing": "passed", "error": error, "causes": [], "seed": seed}, memory=1)
 
 
-main()
+if __name__ == "__main__":
+    main()
