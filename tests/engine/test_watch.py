@@ -52,6 +52,7 @@ def start(root):
 
         def start(*words, **how):
             (root / "mine" / f"{STEM}.py").write_text(STUB)
+            (root / "mine" / ".progress.json").unlink(missing_ok=True)
             watch = Watch(root, *words, **how)
             stack.callback(watch.stop)
             return watch
