@@ -95,6 +95,7 @@ def run_tests(run: Run) -> None:
     files = [str(one.lesson.tests) for one in run.wanted]
     root = run.wanted[0].lesson.root
     arguments = [*files, f"--rootdir={root}", "-c", os.devnull, "-s", "--strict-markers", "-p", "no:terminal"]
+    arguments += ["--import-mode=importlib"]  # two repositories graded in one process have tests of one name
     for unused in UNUSED_PLUGINS:
         arguments += ["-p", f"no:{unused}"]
     arguments += ["-x"] if run.request.stop_early else []
