@@ -1,6 +1,7 @@
 """The book, built once, and a browser to read it with. Where either is not to be had, the tests say so and skip.
 
-With `BOOK_TESTS=required` in the environment (CI sets it) they fail instead.
+With `BOOK_TESTS=required` in the environment they fail instead; with `BOOK_TESTS=elsewhere` they skip. CI sets both: it
+runs these tests beside the others.
 """
 
 import functools
@@ -18,16 +19,17 @@ from drills.errors import WrongUse
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 REQUIRED = os.environ.get("BOOK_TESTS") == "required"
+ELSEWHERE = os.environ.get("BOOK_TESTS") == "elsewhere"
 NO_PACKAGES = "the book's packages are not installed: python -m pip install -r requirements-book.txt"
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """Skips this folder, a line a file, where nothing of it can run."""
-    if REQUIRED or all(importlib.util.find_spec(name) for name in ("zensical", "playwright")):
+    """Skips this folder, a line a file, where nothing of it can run, or is to."""
+    if not ELSEWHERE and (REQUIRED or all(importlib.util.find_spec(name) for name in ("zensical", "playwright"))):
         return
     for item in items:
         if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.skip(reason=NO_PACKAGES))
+            item.add_marker(pytest.mark.skip(reason="BOOK_TESTS=elsewhere" if ELSEWHERE else NO_PACKAGES))
 
 
 def lacking(what: str) -> None:

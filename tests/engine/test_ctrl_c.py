@@ -57,9 +57,8 @@ def test_while_python_loads_it_is_silent_and_in_a_command_one_line(tmp_path, bod
     shutil.copy(ROOT / "drills" / "cli.py", package / "real.py")
     stop = "import os, signal\ndef arguments(parser): pass\ndef run(*_): os.kill(os.getpid(), signal.SIGINT)\n"
     (package / "stop.py").write_text(stop)
-    table = (
-        (package / "commands.py").read_text().replace("TABLE = (", 'TABLE = (\n    Command("stop", "drills.stop", "stops"),')
-    )
+    table = (package / "commands.py").read_text()
+    table = table.replace("TABLE = (", 'TABLE = (\n    Command("stop", "drills.stop", "stops"),')
     (package / "commands.py").write_text(table)
     (package / "cli.py").write_text(f"import os, signal\n{body}\n")
     shutil.copy(ROOT / "grade.py", tmp_path)
