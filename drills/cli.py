@@ -57,6 +57,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     command = commands.named(arguments[0]) if arguments else None
+    if arguments and commands.is_absent(arguments[0]):
+        raise errors.WrongUse(
+            f'"{arguments[0]}" is not in this copy, which is made for students: '
+            f"python {PROGRAM} --help names the commands that are"
+        )
     if command is not None:
         rest = arguments[1:]
         parser = argparse.ArgumentParser(f"{PROGRAM} {command.name}", description=_sentence(command.says))

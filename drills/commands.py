@@ -11,10 +11,13 @@ import argparse
 import importlib
 import importlib.util
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 class CommandModule(Protocol):
@@ -29,15 +32,18 @@ class CommandModule(Protocol):
 
 @dataclass(frozen=True)
 class Command:
-    """A subcommand: its name, its module and what `--help` says of it."""
+    """A subcommand: its name, its module and what `--help` says of it. needs: a folder without which it is none."""
 
     name: str
     module: str
     says: str
+    needs: str = ""
 
     @property
     def exists(self) -> bool:
-        """Whether its module is there; found without importing it."""
+        """Whether its module, and what it needs, is there; found without importing it."""
+        if not (ROOT / self.needs).is_dir():
+            return False
         try:
             return importlib.util.find_spec(self.module) is not None
         except ModuleNotFoundError:  # its package is not there either
@@ -56,7 +62,7 @@ TABLE = (
     Command("watch", "drills.study.watch", "grade again whenever you save"),
     Command("reset", "drills.study.reset", "the stub again; your file is kept"),
     Command("undo", "drills.study.undo", "bring back what the last reset or undo replaced"),
-    Command("show", "drills.study.show", "the solution beside yours, once yours passes"),
+    Command("show", "drills.study.show", "the solution beside yours, once yours passes", needs="solutions"),
     Command("bench", "drills.bench.command", "speed on a GPU: mine, solution, copy bandwidth, peers"),
     Command("batch", "drills.batch.command", "instructors: grade a folder of submissions"),
     Command("merge", "drills.batch.merge", "instructors: put the shards of a batch together"),
@@ -76,6 +82,11 @@ def available() -> dict[str, Command]:
 def named(name: str) -> Command | None:
     """The command called `name`, if its module is there."""
     return next((command for command in TABLE if command.name == name and command.exists), None)
+
+
+def is_absent(name: str) -> bool:
+    """Whether there is a command of this name, but not in this copy."""
+    return any(command.name == name and not command.exists for command in TABLE)
 
 
 def exists(name: str) -> bool:

@@ -27,6 +27,8 @@ FILES = (
     "tests/conftest.py",
     "content/figures/scorecard.svg",
     ".gitignore",
+    ".devcontainer/devcontainer.json",
+    "colab.ipynb",
 )
 AUTHORS = ("author", "batch", "book", "lessons")
 """Folders of drills/ that are not copied as they are: tools of authors and instructors; lessons go one by one."""
@@ -37,11 +39,16 @@ BENCH = ("__init__", "command", "child", "cost", "measure", "peers", "plot", "ro
 CUTS = {
     " Passed? `python grade.py show l4.merge_state` puts the\n   solution beside yours.": "",
     "`list`, `reset` and `show` work": "`list` and `reset` work",
+    " `python -m drills.bench.watch_latency` measures the wait.": "",
+    "`solutions/`, `tests/`, pages": "`tests/`, pages",
 }
-"""What the README says of the solutions in passing, and what it says in the copy."""
+"""What the README says in passing of what is not in the copy, and what it says in the copy."""
 
 _HIDDEN = re.compile(r"<!-- not for students -->\n(.*?)<!-- for all -->\n", re.DOTALL)
 _LINK = re.compile(r"(?P<open>\s\()?\[(?P<text>[^\]]*)\]\((?P<file>[\w./-]+\.md)(?:#[^)]*)?\)(?(open)\))")
+_BOOK = re.compile(r"^\|[^|\n]*\| [^|\n]*\bthe book\b.*\n", re.MULTILINE)
+"""A line of the README's table of packages that is about the book, which is not in the copy."""
+
 _SHOWN = re.compile(r"<!-- for students\n(.*?)-->\n", re.DOTALL)
 
 
@@ -67,11 +74,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         write(out, chosen)
     except OSError as error:
         raise GraderFailed(f"{error.filename or options.out}: {error.strerror or error}") from None
-    console.print(
-        f" {words.plural(len(chosen), 'lesson')} in {options.out}: pages, tests, stubs, the grader. Left out: "
-        "solutions, known answers, tools of authors and instructors.",
-        soft_wrap=True,
-    )
+    console.print(f" {words.plural(len(chosen), 'lesson')} in {options.out}: pages, tests, stubs, the grader.")
+    console.print(" Left out: solutions, known answers, the book, tools of authors and instructors.")
     console.print(f" Look at it:  cd {options.out} && python grade.py list", soft_wrap=True)
     return PASSED
 
@@ -117,7 +121,7 @@ def for_students(readme: str) -> str:
     text = _SHOWN.sub(r"\1", _HIDDEN.sub("", readme))
     for old, new in CUTS.items():
         text = text.replace(old, new)
-    return re.sub(r"\n{3,}", "\n\n", text)
+    return re.sub(r"\n{3,}", "\n\n", _BOOK.sub("", text))
 
 
 def without_broken_links(page: str, there: frozenset[str]) -> str:

@@ -29,7 +29,8 @@ DTYPES = ("float16", "bfloat16", "float32")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument("lessons", nargs="*", metavar="LESSON", help="only these lessons or exercises")
-    parser.add_argument("--solutions", action="store_true", help="the solutions alone, without mine/")
+    says = "the solutions alone, without mine/" if catalog.has_solutions() else argparse.SUPPRESS
+    parser.add_argument("--solutions", action="store_true", help=says)
     parser.add_argument("--dtype", action="append", choices=DTYPES, help="float16 and bfloat16 unless given")
     parser.add_argument("--match", default="", metavar="TEXT", help='only shapes whose label has this: "B=64 P=8192"')
     parser.add_argument("--runs", type=int, default=40, metavar="N", help="timed runs of each function (40)")

@@ -52,7 +52,7 @@ def test_no_line_of_a_solution_is_in_it(copy):
 def test_only_what_a_learner_needs_is_in_it(copy):
     assert {path.name for path in copy.iterdir()} == {
         *("LICENSE", "README.md", "grade.py", "pyproject.toml", "requirements.txt", ".gitignore"),
-        *("content", "drills", "mine", "tests"),
+        *("content", "drills", "mine", "tests", ".devcontainer", "colab.ipynb"),
     }
     assert not {"author", "batch", "book"} & {path.name for path in (copy / "drills").iterdir()}
     assert not list(copy.rglob("__pycache__")) and not list(copy.rglob(".git"))
@@ -73,12 +73,30 @@ def test_its_readme_is_true(copy):
     assert all(old in readme for old in release.CUTS)
 
 
+def test_everything_that_its_readme_names_is_in_it(copy):
+    text = (copy / "README.md").read_text()
+    links = re.findall(r"\]\(([^)#:]+)\)", text)
+    paths = [one for one in re.findall(r"`([\w./-]+)`", text) if re.search(r"\w/|\.(py|md|txt|yml|ipynb|html)$", one)]
+    assert len(links) >= 4 and len(paths) >= 3
+    for path in {*links, *paths}:
+        assert (copy / path).exists(), path
+    for module in re.findall(r"python -m ([\w.]+)", text):
+        assert module in ("pip", "venv", "pytest") or (copy / f"{module.replace('.', '/')}.py").is_file(), module
+    given = set(re.findall(r"python grade\.py ([a-z]\w*)", text))
+    there = set(re.findall(r"^  (\w+) ", grade(copy, "--help"), re.MULTILINE))
+    assert given <= there | {one.short for one in catalog.lessons()}
+    for line in (copy / "requirements.txt").read_text().splitlines():
+        assert line.startswith("#") or f"{line.split('=')[0]}" in text
+    assert "the book" not in text
+
+
 def test_pages_hints_and_lists_are_there(copy):
     assert "not started" in grade(copy, "list")
     assert "hint 1 of 3" in grade(copy, "hint", "l4")
     assert "FlashInfer" in grade(copy, "read", "l4", "--plain")
     assert "attend_shared" in grade(copy, "--help") or "commands:" in grade(copy, "--help")
-    assert not re.search(r"^  (batch|merge|release|check) ", grade(copy, "--help"), re.MULTILINE)
+    said = grade(copy, "--help") + grade(copy, "bench", "--help")
+    assert "--solutions" not in said and not re.search(r"^  (batch|merge|release|check|show) ", said, re.MULTILINE)
 
 
 def test_a_stub_can_be_had_again(copy):
@@ -95,9 +113,9 @@ def test_a_stub_can_be_had_again(copy):
     assert mine.read_text() == stub
 
 
-def test_solutions_are_kindly_said_to_be_elsewhere(copy):
-    for words in (["show", "l4", "--anyway"], ["--solutions"], ["l4", "--solutions"], ["bench", "--solutions"]):
-        assert "not in this copy" in grade(copy, *words, code=2)
+def test_what_is_not_in_it_is_kindly_said_not_to_be(copy):
+    for line in ("show l4 --anyway", "batch x", "book", "--solutions", "l4 --solutions", "bench --solutions"):
+        assert "not in this copy" in grade(copy, *line.split(), code=2)
 
 
 def test_an_answer_is_graded_in_it(copy, tmp_path):
