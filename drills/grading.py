@@ -29,7 +29,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of grading."""
     parser.add_argument("names", nargs="*", metavar="LESSON[.EXERCISE]", help="l4, l4.merge_states … (default: all)")
     what = parser.add_argument_group("what").add_mutually_exclusive_group()
-    what.add_argument("--solutions", action="store_true", help="grade solutions/ instead of mine/")
+    instead = "grade solutions/ instead of mine/" if has_solutions() else argparse.SUPPRESS
+    what.add_argument("--solutions", action="store_true", help=instead)
     what.add_argument("--target", type=Path, metavar="DIR", help="grade the files in this folder")
     how = parser.add_argument_group("how")
     how.add_argument("--level", choices=LEVELS, help="this level's tests only")
