@@ -100,8 +100,8 @@ def _launch(tree: dict) -> Launch:
 class CallOptions:
     """How the worker runs one call.
 
-    order_seed: shuffles the programs of a launch; None runs them in order.
-    masked_fill: what masked-off lanes without `other` read: "poison" or "zero".
+    order_seed: shuffles the programs of a launch; None runs them in order. Where it is odd, lanes change their poison.
+    masked_fill: what masked-off lanes without `other` read: "poison" (NaN and a large number by turns) or "zero".
     empty_fill: what torch.empty is filled with: "poison" or "zero".
     """
 

@@ -87,6 +87,11 @@ class Recording:
             random.Random(f"{self.options.order_seed} {self.started}").shuffle(order)
         return order
 
+    @property
+    def turn(self) -> int:
+        """Decides which masked-off lanes of the launch that runs read NaN and which a large number."""
+        return (self.options.order_seed or 0) + self.started
+
     def end(self, watch: Watch) -> None:
         """A launch has ended, or was left by an exception."""
         for region in [*watch.regions.values(), *watch.hidden]:

@@ -506,6 +506,63 @@ def a_masked_lane_is_used_with_zeros():
     return seen(leaning, {"x": torch.ones(3)}, masked_fill="zero")
 
 
+@triton.jit
+def topping_kernel(x_ptr, o_ptr, n, BLOCK: tl.constexpr):
+    d = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + d, mask=d < n)
+    tl.store(o_ptr, tl.max(x, axis=0))
+    tl.store(o_ptr + 1, tl.sum(tl.where(x == x, 1.0, 0.0), axis=0))
+    tl.store(o_ptr + 2, tl.sum(tl.where(d < n, x, 0.0), axis=0))
+
+
+def topping(x):
+    o = torch.empty(3, dtype=x.dtype)
+    topping_kernel[(1,)](x, o, x.numel(), 4)
+    return o
+
+
+@case
+def a_masked_lane_is_the_maximum():
+    return seen(topping, {"x": -torch.ones(2)})
+
+
+@case
+def a_masked_lane_is_the_maximum_in_float16():
+    return seen(topping, {"x": -torch.ones(2, dtype=torch.float16)})
+
+
+@case
+def a_masked_lane_is_the_maximum_in_bfloat16():
+    return seen(topping, {"x": -torch.ones(2, dtype=torch.bfloat16)})
+
+
+@case
+def one_masked_lane_is_the_maximum():
+    return seen(topping, {"x": -torch.ones(3)}, order_seed=0)
+
+
+@case
+def one_masked_lane_is_the_maximum_by_another_seed():
+    return seen(topping, {"x": -torch.ones(3)}, order_seed=1)
+
+
+@triton.jit
+def checkered_kernel(x_ptr, o_ptr, n, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    r, d = tl.arange(0, ROWS), tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + r[:, None] * n + d[None, :], mask=(d < n)[None, :])
+    tl.store(o_ptr + r, tl.max(x, axis=1))
+
+
+@case
+def a_masked_lane_of_every_row_is_the_maximum():
+    def function(x):
+        o = torch.empty(2)
+        checkered_kernel[(1,)](x, o, 3, 2, 4)
+        return o
+
+    return seen(function, {"x": -torch.ones(2, 3)})
+
+
 @case
 def a_masked_integer_lane_is_used():
     return seen(leaning, {"x": torch.ones(3, dtype=torch.int32)})

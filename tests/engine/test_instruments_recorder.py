@@ -207,6 +207,26 @@ def test_undefined_values_are_nan(cases, name):
     assert math.isnan(cases[name]["results"][0][0])
 
 
+@pytest.mark.parametrize(
+    "name, large",
+    [
+        ("a_masked_lane_is_the_maximum", 1e30),
+        ("a_masked_lane_is_the_maximum_in_float16", 60000),
+        ("a_masked_lane_is_the_maximum_in_bfloat16", 1e30),
+    ],
+)
+def test_undefined_values_are_seen_by_a_maximum_and_by_a_comparison(cases, name, large):
+    top, numbers, kept = cases[name]["results"][0]
+    assert top == pytest.approx(large, rel=1e-2)
+    assert (numbers, kept) == (3, -2)  # two of its own, one of the two masked ones; tl.where takes both out
+
+
+def test_one_undefined_value_is_large_or_nan_by_the_seed_and_by_the_row(cases):
+    by_seed = [cases[f"one_masked_lane_is_the_maximum{more}"]["results"][0][0] for more in ("", "_by_another_seed")]
+    by_row = cases["a_masked_lane_of_every_row_is_the_maximum"]["results"][0]
+    assert sorted(by_seed) == sorted(by_row) == [-1, pytest.approx(1e30)]
+
+
 @pytest.mark.parametrize("name", GARBAGE)
 def test_undefined_integers_are_no_sensible_index(cases, name):
     assert cases[name]["results"][0][0] > 1 << 30

@@ -6,10 +6,13 @@ which is exact for one +, −, × of two bfloat16 numbers.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 QUIET = np.uint16(0x7FC0)
 HALF = np.uint32(0x7FFF)
+LARGE = 1e30
 
 
 def from_bf16(bits: np.ndarray) -> np.ndarray:
@@ -44,8 +47,28 @@ def folded(values: np.ndarray, axis: int, combine) -> np.ndarray:
     return values
 
 
+def large(dtype: np.dtype, bf16: bool) -> np.generic:
+    """A finite number of this float type that is larger than any sensible input."""
+    return to_bf16(LARGE)[()] if bf16 else dtype.type(min(LARGE, 60000.0 if dtype.itemsize == 2 else LARGE))
+
+
+@lru_cache(maxsize=256)
+def undefined(dtype: np.dtype, bf16: bool, shape: tuple[int, ...], turn: int) -> np.ndarray:
+    """What masked-off lanes without `other` hold, read-only: neighbors differ, and turn 0 and 1 swap them.
+
+    Floats are NaN or large by turns: a sum sees either, but a GPU's maximum drops NaN, and a comparison with NaN is
+    False. Integers are all a large number that is no sensible index.
+    """
+    made = poison(dtype, bf16, shape)
+    if bf16 or dtype.kind == "f":
+        even = np.asarray(sum(np.ogrid[tuple(slice(size) for size in shape)], turn) % 2 == 0)
+        made = np.where(even, made, large(dtype, bf16)).reshape(shape)
+    made.flags.writeable = False
+    return made
+
+
 def poison(dtype: np.dtype, bf16: bool, shape: tuple[int, ...]) -> np.ndarray:
-    """What a masked-off lane without `other` holds: NaN, or a large number that is no sensible index."""
+    """NaN, or a large number that is no sensible index."""
     if bf16:
         return np.full(shape, QUIET, dtype=dtype)
     if dtype.kind == "f":

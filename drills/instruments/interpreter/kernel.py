@@ -29,6 +29,7 @@ class Recorder(Protocol):
     """What the interpreter tells of a launch, and what it asks. paused: within, torch operations are not watched."""
 
     zero_fill: bool
+    turn: int
 
     def begin(self, launch: Launch, tensors: list, numbers: dict[str, int], line: Callable) -> Watch: ...
     def end(self, watch: Watch) -> None: ...
@@ -106,6 +107,7 @@ class Machine:
         order = range(count) if recorder is None else recorder.ordered(count)
         builder.watch = watch
         builder.zero_fill = recorder is not None and recorder.zero_fill
+        turn = 0 if recorder is None else recorder.turn
         builder.set_grid_dim(*grid)
         self.bound.clear()
         try:
@@ -115,6 +117,7 @@ class Machine:
                 for program in order:
                     x, rest = divmod(program, grid[1] * grid[2])
                     builder.set_grid_idx(x, *divmod(rest, grid[2]))
+                    builder.turn = (turn + program) % 2
                     if watch is not None:
                         watch.program = program
                     function(**named)

@@ -1,7 +1,7 @@
 """Loads, stores and atomic operations of the interpreter: each is shown to the watch first, then carried out.
 
-What a masked-off lane without `other` holds is undefined on a GPU, so it is poison here. Pointers carry the name of the
-kernel parameter that they came from in `origin`.
+What a masked-off lane without `other` holds is undefined on a GPU, so it is NaN or a large number here. Pointers carry
+the name of the kernel parameter that they came from in `origin`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import triton.language as tl
 from triton.runtime import interpreter as plain
 
 from drills.instruments.interpreter.arithmetic import Arithmetic, numpy_type
-from drills.instruments.interpreter.floats import from_bf16, poison, to_bf16
+from drills.instruments.interpreter.floats import from_bf16, poison, to_bf16, undefined
 from drills.instruments.watch import Watch
 
 native = plain._interpreter
@@ -21,12 +21,16 @@ ADDING = (plain._ir.ATOMIC_OP.ADD, plain._ir.ATOMIC_OP.FADD)
 
 
 class Builder(Arithmetic):
-    """The interpreter's builder. watch: of the launch that runs, or None. zero_fill: masked-off lanes read 0."""
+    """The interpreter's builder. watch: of the launch that runs, or None. zero_fill: masked-off lanes read 0.
+
+    turn: 0 or 1, which of them read NaN and which a large number.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.watch: Watch | None = None
         self.zero_fill = False
+        self.turn = 0
 
     def create_addptr(self, ptr: Any, offset: Any) -> Any:
         """Pointer arithmetic in 64 bits."""
@@ -114,7 +118,7 @@ class Builder(Arithmetic):
         elif other is not None:
             fill = other.data
         else:
-            fill = np.zeros(shape, dtype=held) if self.zero_fill else poison(held, dtype.is_bf16(), shape)
+            fill = np.zeros(shape, dtype=held) if self.zero_fill else undefined(held, dtype.is_bf16(), shape, self.turn)
         return plain.TensorHandle(native.load(ptrs.data, mask, fill, held), dtype)
 
     def _store(self, ptrs: Any, value: Any, mask: np.ndarray | None) -> None:
