@@ -11,7 +11,7 @@ from rich.console import Console
 
 from drills import catalog
 from drills.errors import PASSED, WrongUse
-from drills.study import open_page, progress
+from drills.study import open_page, passed, place, progress
 from drills.study.page import STAGES, Page
 from drills.study.render import show
 
@@ -23,12 +23,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Shows the next unseen hint of the first exercise that has not passed, or of the exercise named."""
+    """Shows the next unseen hint of the first exercise whose code has not passed, or of the exercise named."""
     done = progress.load()
     selection = catalog.find(options.lesson) if options.lesson else _where_you_are(done)
     lesson = selection.lesson
     page = open_page.load(lesson)
-    names = [name for name in selection.exercises if f"{lesson.short}.{name}" not in done.passed]
+    standing = passed.standing(lesson, done)
+    names = [name for name in selection.exercises if name not in standing]
     if not names and selection.whole:
         console.print(f" {lesson.short}: every exercise has passed. Name one to see its hints again:")
         console.print(f"   python grade.py hint {lesson.short}.{selection.exercises[0]} --all")
@@ -39,14 +40,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _where_you_are(done: progress.Progress) -> catalog.Selection:
-    """The first lesson with an exercise that has not passed; the last lesson if all have."""
     selections = catalog.select([])
     if not selections:
         raise WrongUse("there are no lessons here")
-    for selection in selections:
-        if any(f"{selection.lesson.short}.{name}" not in done.passed for name in selection.exercises):
-            return selection
-    return selections[-1]
+    return place.of(selections, done)
 
 
 def _show_hints(console: Console, page: Page, short: str, name: str, seen: int, everything: bool) -> None:

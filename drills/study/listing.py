@@ -1,7 +1,7 @@
 """`grade.py list`: the lessons, their exercises and how far you are. Reads files only; nothing is run or graded.
 
-An exercise that has passed stays passed: what was learned is not lost by trying something else. That its code has
-changed since is said beside it.
+What counts is the code that is in the file now. An exercise that passed and whose code is another now is shown as
+"passed once" and not counted: what was learned is not lost by trying something else, but a grading may fail.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from drills.errors import PASSED
 from drills.report import words
 from drills.study import passed, progress
 
+_SINCE = {"untouched": "the stub again", "missing": "missing now"}
+"""What became of code that passed, by the function's state; anything else is a change."""
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
@@ -25,25 +28,27 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, console: Console) -> int:
     """Prints a block a lesson, then how many exercises have passed."""
     done = progress.load()
-    count = total = 0
+    count = total = once = 0
     console.print()
     for selection in catalog.select(options.lessons):
         lesson = selection.lesson
         found = source.inspect(lesson.mine, lesson.exercises, lesson.stub)
-        ticks = [f"{lesson.short}.{name}" in done.passed for name in selection.exercises]
-        count, total = count + sum(ticks), total + len(ticks)
-        _print_headline(console, lesson, sum(ticks), len(ticks), done)
+        standing, changed = passed.standing(lesson, done), passed.changed(lesson, done)
+        now = sum(name in standing for name in selection.exercises)
+        count, total = count + now, total + len(selection.exercises)
+        once += sum(name in changed for name in selection.exercises)
+        _print_headline(console, lesson, now, len(selection.exercises), done)
         if found.problem:
             line = f":{found.problem.line}" if found.problem.line else ""
             says = f"  mine/{lesson.stem}.py{line}  {words.clean(found.problem.says)}"
             console.print(Text(says, "bold red"), soft_wrap=True)
-        changed = passed.changed(lesson, done) if any(ticks) else frozenset()
         width = max(len(name) for name in lesson.exercises)
-        for name, tick in zip(selection.exercises, ticks, strict=True):
+        for name in selection.exercises:
             hints = done.hints.get(f"{lesson.short}.{name}", 0)
-            _print_exercise(console, lesson, found, name, width, tick, name in changed, hints)
+            _print_exercise(console, lesson, found, name, width, name in standing, name in changed, hints)
         console.print()
-    console.print(Text(f" {count} of {words.plural(total, 'exercise')} passed", "bold"), soft_wrap=True)
+    before = f" · {once} more passed once and changed since" if once else ""
+    console.print(Text(f" {count} of {words.plural(total, 'exercise')} passed{before}", "bold"), soft_wrap=True)
     return PASSED
 
 
@@ -62,16 +67,16 @@ def _print_exercise(
     found: source.Source,
     name: str,
     width: int,
-    ticked: bool,
+    stands: bool,
     changed: bool,
     hints: int,
 ) -> None:
     state = {function.name: function for function in found.functions}.get(name)
-    word, style = _state(state.state if state else "", ticked)
+    word, style = _state(state.state if state else "", stands, changed)
     place = f"mine/{lesson.stem}.py:{state.line}" if state and state.line else ""
     text = Text.assemble(f"  {name:<{width}}  ", (f"{word:<13}", style))
     seen = f"{words.plural(hints, 'hint')} seen" if hints else ""
-    since = "changed since" if ticked and changed and word == "passed" else ""
+    since = _SINCE.get(state.state if state else "", "changed since") if changed else ""
     notes = [note for note in (since, place, seen) if note]
     while notes and text.cell_len + len("  ".join(notes)) > console.width:
         notes.remove(place if place in notes else notes[0])
@@ -80,8 +85,8 @@ def _print_exercise(
     console.print(text, soft_wrap=True)
 
 
-def _state(state: str, ticked: bool) -> tuple[str, str]:
-    if ticked:
-        return ("passed once" if state in ("untouched", "missing") else "passed"), "green"
+def _state(state: str, stands: bool, changed: bool) -> tuple[str, str]:
+    if stands or changed:
+        return ("passed once", "yellow") if changed else ("passed", "green")
     words_of = {"untouched": ("not started", "dim"), "written": ("begun", "yellow"), "missing": ("missing", "bold red")}
     return words_of.get(state, ("", ""))

@@ -21,7 +21,7 @@ def fingerprint(code: str) -> str:
 
 
 def news(grade: Grade) -> str:
-    """One line on exercises that pass for the first time, with the way to the solution; "" if there is none.
+    """Exercises that pass for the first time, and below them the way to the solution; "" if there is none.
 
     Of a grade in which all passed the scorecard says it. To be asked before `keep`.
     """
@@ -31,7 +31,7 @@ def news(grade: Grade) -> str:
     new = [name for name in names if name not in before]
     if not new or len(names) == len(every):
         return ""
-    return f"Passed for the first time: {', '.join(new)}. Compare:  python grade.py show {new[-1]}"
+    return f"Passed for the first time: {', '.join(new)}\n Compare  python grade.py show {new[-1]}"
 
 
 def keep(grade: Grade) -> str:
@@ -47,9 +47,17 @@ def keep(grade: Grade) -> str:
 
 def changed(lesson: Entry, done: progress.Progress) -> frozenset[str]:
     """The exercises of a lesson that have passed and whose own code is another now. Reads the file, runs nothing."""
-    now = own_code.codes(lesson.mine, lesson.exercises)
     kept = {name: done.passed.get(f"{lesson.short}.{name}", {}).get("sha256", "") for name in lesson.exercises}
+    if not any(kept.values()):
+        return frozenset()
+    now = own_code.codes(lesson.mine, lesson.exercises)
     return frozenset(name for name, sha256 in kept.items() if sha256 and fingerprint(now.get(name, "")) != sha256)
+
+
+def standing(lesson: Entry, done: progress.Progress) -> frozenset[str]:
+    """The exercises of a lesson whose code, as it is in the file now, has passed. Reads the file, runs nothing."""
+    ever = {name for name in lesson.exercises if f"{lesson.short}.{name}" in done.passed}
+    return frozenset(ever - changed(lesson, done))
 
 
 def _codes(stem: str, sha256: str, names: list[str]) -> dict[str, str]:

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _watch(selections, options, console, terminal, files, ending) -> None:
-    from drills.study import hint, listing, progress
+    from drills.study import hint, listing
     from drills.study.watch_engine import Engine
     from drills.study.watch_loop import Loop, hung_up
     from drills.study.watch_state import State
@@ -55,7 +55,7 @@ def _watch(selections, options, console, terminal, files, ending) -> None:
 
     engine = Engine(str(ROOT / "mine"), options.device, options.timeout, isolation.best_for_learner())
     ending.callback(engine.close)
-    state = State(selections, dict(files.now), set(progress.load().passed))
+    state = State(selections, dict(files.now), _passed(selections))
     view = open_view(console, options.plain, terminal.keyed)
 
     def show_list() -> None:
@@ -72,6 +72,14 @@ def _watch(selections, options, console, terminal, files, ending) -> None:
             raise
         with contextlib.suppress(OSError):  # nobody reads any more; nothing that is left may be written there
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _passed(selections: list[Selection]) -> set[str]:
+    """ "l4.merge_state" of every exercise whose code, as it is now, has passed."""
+    from drills.study import passed, progress
+
+    done = progress.load()
+    return {f"{one.lesson.short}.{name}" for one in selections for name in passed.standing(one.lesson, done)}
 
 
 def _names(selections: list[Selection]) -> list[str]:

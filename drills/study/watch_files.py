@@ -16,6 +16,7 @@ from pathlib import Path
 
 from drills import source
 from drills.catalog import ROOT, Entry, Selection
+from drills.study import place
 from drills.study.own_code import codes
 
 QUIET_MS = 30
@@ -27,10 +28,14 @@ LOOK_EVERY = 1.0
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A lesson's file at one moment. codes: exercise → its own code, from `own_code`; empty with a problem."""
+    """A lesson's file at one moment. codes: exercise → its own code, from `own_code`; empty with a problem.
+
+    saved: when it was last written, in nanoseconds.
+    """
 
     source: source.Source
     codes: dict[str, str] = field(default_factory=dict)
+    saved: int = 0
 
     @property
     def begun(self) -> tuple[str, ...]:
@@ -109,7 +114,7 @@ class Files:
 def snapshot(lesson: Entry) -> Snapshot:
     """The lesson's file as it is now. Never raises for what is in it."""
     found = source.inspect(lesson.mine, lesson.exercises, lesson.stub)
-    return Snapshot(found, {} if found.problem else codes(lesson.mine, lesson.exercises))
+    return Snapshot(found, {} if found.problem else codes(lesson.mine, lesson.exercises), place.saved(lesson))
 
 
 def _content(one: Snapshot) -> tuple[object, ...]:

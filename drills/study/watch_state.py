@@ -6,16 +6,17 @@ Pure: must never read a file, draw or grade.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from drills.catalog import Selection
 from drills.report.model import ExerciseResult, Failure, Grade, LevelResult
+from drills.study import place
 from drills.study.watch_files import Snapshot
 
 
 @dataclass
 class State:
-    """selections: what is watched. passed: names ("l4.merge_state") that have passed, today or before.
+    """selections: what is watched. passed: names ("l4.merge_state") whose code, as it is now, has passed.
 
     results: (stem, exercise) → its newest verdict. undecided: the exercise of which the compile level is still out.
     facts: device, isolation and instruments, as the newest grade has them. trouble: one line that the learner must see.
@@ -34,8 +35,9 @@ class State:
 
     def __post_init__(self) -> None:
         if not self.stem:
-            begun = [(stem, name) for stem, name in self._waiting() if name in self.files[stem].begun]
-            self.stem, self.exercise = [*begun, *self._waiting(), *self._all()][0]
+            here = self.selections[place.where([self._standing(one) for one in self.selections])]
+            self.stem = here.lesson.stem
+            self.exercise = self._first(self.stem, here.exercises)
 
     @property
     def selection(self) -> Selection:
@@ -46,6 +48,14 @@ class State:
     def file(self) -> Snapshot:
         """Its file."""
         return self.files[self.stem]
+
+    @property
+    def stuck_at(self) -> tuple[str, str]:
+        """(stem, exercise) that a hint is wanted for: the learner's, or the next one if that has passed."""
+        there = replace(self)
+        if self._is_passed(self.stem, self.exercise):
+            there.go_on()
+        return there.stem, there.exercise
 
     @property
     def begun(self) -> bool:
@@ -79,6 +89,7 @@ class State:
             self.exercise = self._first(stem, names)
         self.stem = stem
         for name in changed:
+            self.passed.discard(f"{stem.split('_', 1)[0]}.{name}")
             if name != self.exercise or name not in new.begun:
                 self.results.pop((stem, name), None)
 
@@ -123,5 +134,7 @@ class State:
         known = self.state_of(name, stem)
         return known == "passed" if known in ("passed", "failed") else f"{stem.split('_', 1)[0]}.{name}" in self.passed
 
-    def _waiting(self) -> list[tuple[str, str]]:
-        return [one for one in self._all() if not self._is_passed(*one)]
+    def _standing(self, selection: Selection) -> place.Standing:
+        stem, file = selection.lesson.stem, self.files[selection.lesson.stem]
+        whole = all(self._is_passed(stem, name) for name in selection.exercises)
+        return place.Standing(place.begun(file.source), whole, file.saved)

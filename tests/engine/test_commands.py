@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+import sample_page
 from repository_of_its_own import build, grade
 
 from drills.study import own_code, passed
@@ -146,17 +147,50 @@ def test_show_waits_until_yours_passes(root):
     assert "def merge_states(x)" not in said
 
 
-def test_list_says_what_has_changed_since_it_passed(root):
+def pass_two(root):
+    """Two exercises pass, and the first of them is broken afterwards."""
     write_answer(root, "merge_state")
-    write_answer(root, "merge_states")
-    codes = own_code.codes(mine(root), ["merge_state", "merge_states"])
+    write_answer(root, "merge_state_in_place")
+    codes = own_code.codes(mine(root), ["merge_state", "merge_state_in_place"])
     kept_codes = {f"l4.{name}": {"when": "", "sha256": passed.fingerprint(code)} for name, code in codes.items()}
     (root / "mine" / ".progress.json").write_text(json.dumps({"passed": kept_codes}))
     mine(root).write_text(mine(root).read_text().replace("return 2 * x", "return 3 * x", 1))
+
+
+def test_list_counts_the_code_that_is_there_now(root):
+    pass_two(root)
     said = grade(root, "list")
-    assert re.search(r"merge_state +passed +changed since +mine/l4_merge_states.py:\d+\n", said)
-    assert re.search(r"merge_states +passed +mine/l4_merge_states.py:\d+\n", said)
-    assert said.rstrip().endswith("2 of 5 exercises passed")
+    assert re.search(r"merge_state +passed once +changed since +mine/l4_merge_states.py:\d+\n", said)
+    assert re.search(r"merge_state_in_place +passed +mine/l4_merge_states.py:\d+\n", said)
+    assert re.search(r"l4 .* 1 of 3 passed\n", said)
+    assert said.rstrip().endswith("1 of 5 exercises passed · 1 more passed once and changed since")
+
+
+def test_list_says_that_a_stub_is_back(root):
+    pass_two(root)
+    grade(root, "reset l4")
+    assert re.search(r"merge_state +passed once +the stub again", grade(root, "list"))
+
+
+def test_list_ticks_nothing_in_a_file_that_is_broken(root):
+    pass_two(root)
+    mine(root).write_text("x = (\n")
+    assert grade(root, "list").rstrip().endswith("0 of 5 exercises passed · 2 more passed once and changed since")
+
+
+def test_the_hint_is_for_what_was_broken_after_it_passed(root):
+    write_hints(root)
+    pass_two(root)
+    assert "l4 · merge_state · hint 1 of 3" in grade(root, "hint")
+    mine(root).write_text(mine(root).read_text().replace("return 3 * x", "return 2 * x"))
+    assert "l4 · merge_states · hint 1 of 3" in grade(root, "hint")
+
+
+def write_hints(root):
+    """A page with hints for every exercise of l4, in place of the small one."""
+    hints = sample_page.PARTS["Hints"]
+    third = hints[hints.index("### merge_states") :].replace("merge_states", "merge_state_in_place")
+    (root / "content" / f"{LESSON}.md").write_text(sample_page.text(Hints=f"{hints}\n{third}"), encoding="utf-8")
 
 
 @pytest.mark.parametrize("columns", ["80", "140"])
