@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from drills.batch import freeze, seed, settings, tally
+from drills.batch import changes, freeze, seed, settings, tally
 from drills.batch.crew import Crew
 from drills.batch.place import Place
 from drills.batch.progress import Progress
@@ -74,14 +74,14 @@ class Batch:
         self.tree |= {"ended": _now(), "counts": {one: count.standings[one] for one in standing.ALL}}
         self.place.write_batch(self.tree)
         found = outputs.write_all(self.place.root, self.place.submissions, writing, frozen.refused)
-        for line in batch_screen.summary_lines(found, self.wishes.shown, self.console):
+        if count.done > count.graded:
+            self.console.print(f" {count.graded} graded now, {count.done - count.graded} as before")
+        for line in batch_screen.summary_lines(found, self.wishes.shown, self.console, self.how.isolation):
             self.console.print(line, soft_wrap=True)
         if count.errors:
-            self.console.print(
-                f" The grader failed on {words.plural(count.errors, 'submission')}: give the same command again. "
-                f"Why is in {self.place.logs}/workers.txt",
-                soft_wrap=True,
-            )
+            failed = words.plural(count.errors, "submission")
+            self.console.print(f" The grader failed on {failed}: give the same command again.")
+            self.console.print(f" Why is in {self.place.logs}/workers.txt", soft_wrap=True)
             return GRADER_FAILED
         if not count.total and not self.wishes.exit_zero:
             raise NothingGraded(_nothing(self.folder, self.how, self.shard))
@@ -92,41 +92,47 @@ class Batch:
         count = tally.Tally(len(frozen.identities))
         what = " ".join(stem.split("_", 1)[0] for stem in self.how.lessons)
         shard = f" · shard {self.shard[0]} of {self.shard[1]}" if self.shard else ""
-        workers = words.plural(self.wishes.jobs, "worker")
-        head = f"{words.plural(count.total, 'submission')} · {what}{shard} · isolation {self.how.isolation} · {workers}"
         coming = self._to_do(frozen, made_with, count)
-        first = next(coming, None)
-        if first is None:
+        first = list(itertools.islice(coming, self.wishes.jobs))
+        if not first:
             return count
+        workers = words.plural(len(first), "worker")
+        head = f"{words.plural(count.total, 'submission')} · {what}{shard} · isolation {self.how.isolation} · {workers}"
         with Progress(count, head, self.console, self.wishes.plain) as progress:
             try:
-                with Crew(self.how, self.place, self.wishes.jobs) as crew:
+                with Crew(self.how, self.place, len(first)) as crew:
                     crew.begin(secret, made_with)
-                    for done in crew.grade(itertools.chain([first], coming), progress.show):
+                    for done in crew.grade(itertools.chain(first, coming), progress.show):
                         count.count(done)
             except KeyboardInterrupt:
                 progress.__exit__()
                 self.console.print(
-                    f" Stopped: {count.done} of {count.total} have a result. The same command goes on from here.",
-                    soft_wrap=True,
+                    f" Stopped: {count.done} of {count.total} have a result. The same command goes on from here."
                 )
                 raise
         return count
 
     def _to_do(self, frozen: freeze.Frozen, made_with: dict[str, str], count: tally.Tally) -> Iterator[str]:
-        """The submissions that have no result yet, or none that holds."""
+        """The submissions that a worker must grade. The others are counted: their result holds, or there is no file."""
         for identity in frozen.identities:
             old = None if self.wishes.again else self.place.read(identity)
             if old is not None and self._holds(old, made_with):
                 count.count(tally.summary(old), old=True)
+            elif (about := self.place.taken(identity)) is not None and about["problem"]:
+                about |= {"refused": tuple(about["refused"]), "made_with": made_with}
+                one = Submission(identity, **about)
+                self.place.write(one)
+                count.count(tally.summary(one))
             else:
                 yield identity
 
     def _holds(self, old: Submission, made_with: dict[str, str]) -> bool:
-        """Whether a result is of the same files under the same circumstances. What had a problem is tried again."""
+        """Whether a result is of the same files under the same circumstances. What a worker gave up is tried again."""
         taken = self.place.taken(old.id)
-        same = taken is not None and (old.files, list(old.refused)) == (taken["files"], taken["refused"])
-        return same and not old.problem and old.made_with == made_with
+        if taken is None:
+            return False
+        before = old.files, list(old.refused), old.problem, old.made_with
+        return before == (taken["files"], taken["refused"], taken["problem"], made_with)
 
     def _seed(self) -> seed.Seed:
         """The secret seed: the one given, the one that this batch drew before, or a new one."""
@@ -152,9 +158,6 @@ class Batch:
         """Writes batch.json as far as it is known now; what goes into every result."""
         mark = settings.fingerprint(self.how, secret.sha256)
         old = self.place.read_batch()
-        if old is not None and old.get("fingerprint") != mark:
-            changed = "The grader, its tests, the settings or the seed are not those of the last run"
-            self.console.print(f" {changed}: all are graded anew.", soft_wrap=True)
         self.tree = {
             "fingerprint": mark,
             "lessons": {stem: list(names) for stem, names in self.how.lessons.items()},
@@ -172,6 +175,8 @@ class Batch:
             "frozen": frozen_at,
             "ended": None,
         }
+        if old is not None and old.get("fingerprint") != mark:
+            self.console.print(f" Not as in the last run: {changes.changed(old, self.tree)}. All are graded anew.")
         self.place.write_batch(self.tree)
         return {"fingerprint": mark, "isolation": self.how.isolation, "seed_sha256": secret.sha256}
 

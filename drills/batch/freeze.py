@@ -28,7 +28,7 @@ def freeze(folder: Path, place: Place, lessons: tuple[str, ...], shard: tuple[in
 
     WrongUse if the place holds results of other submissions only: they would all be lost.
     """
-    found, refused = intake.find(folder, lessons, but=place.root)
+    found, refused = intake.find(folder, lessons)
     if shard:
         found = [one for one in found if names.shard(one.name, shard[1]) == shard[0]]
     frozen = Frozen([names.identity(one.name) for one in found], refused)
@@ -55,5 +55,7 @@ def check(folder: Path, out: Path) -> None:
     inner, outer = folder.resolve(), out.resolve()
     if inner == outer:
         raise WrongUse("the results cannot go into the folder of the submissions: name another after -o")
+    if inner in outer.parents:
+        raise WrongUse(f"{out} lies among the submissions: name a folder outside of {folder} after -o")
     if outer in inner.parents:
         raise WrongUse(f"{folder} lies inside {out}: name a folder for the results that holds nothing else")

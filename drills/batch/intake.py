@@ -34,13 +34,12 @@ class Found:
     problem: str = ""
 
 
-def find(folder: Path, lessons: Iterable[str], but: Path | None = None) -> tuple[list[Found], list[str]]:
+def find(folder: Path, lessons: Iterable[str]) -> tuple[list[Found], list[str]]:
     """The submissions under `folder`, by name, and a line each of what is none. lessons: the lesson files' names.
 
-    but: a folder that is none of them, such as the batch's own. WrongUse if `folder` cannot be read.
+    WrongUse if `folder` cannot be read.
     """
     lessons = tuple(lessons)
-    skipped = but.resolve() if but else None
     found: dict[str, Found] = {}
     sets: dict[str, dict[str, str]] = {}
     refused: list[tuple[str, str]] = []
@@ -48,8 +47,7 @@ def find(folder: Path, lessons: Iterable[str], but: Path | None = None) -> tuple
         what = kind(entry)
         prefix, lesson = _split(entry.name, lessons)
         if what == "folder":
-            if skipped is None or Path(entry.path).resolve() != skipped:
-                found[entry.name] = Found(entry.name, problem=_problem(entry.name))
+            found[entry.name] = Found(entry.name, problem=_problem(entry.name))
         elif what == LINK and os.path.isdir(entry.path):
             found[entry.name] = Found(entry.name, problem=f"the folder is {what}")
         elif what != "file":

@@ -72,10 +72,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
             "counts": counts,
         }
     )
-    console.print(f" {words.plural(taken, 'submission')} from {words.plural(len(places), 'shard')}", soft_wrap=True)
+    console.print(f" {words.plural(taken, 'submission')} from {words.plural(len(places), 'shard')}")
     for line in missing:
-        console.print(f" Missing: {line}", soft_wrap=True)
-    for line in batch_screen.summary_lines(found, str(options.out), console):
+        console.print(f" Missing: {line}")
+    for line in batch_screen.summary_lines(found, str(options.out), console, trees[0]["isolation"]):
         console.print(line, soft_wrap=True)
     if missing:
         return GRADER_FAILED

@@ -1,7 +1,8 @@
 """What a student may see of a grade that was decided on hidden inputs.
 
 A text that came about while graded code held a hidden input may repeat it: what the code printed or raised, the name
-of a kernel, a byte count, even the number of a line. So no such text is taken over. The verdicts are those of the
+of a kernel, a byte count, even the number of a line; code can also spend its time as a value bids it, so of times only
+that of the whole submission is told, in whole seconds. So no such text is taken over. The verdicts are those of the
 hidden run; the messages are those of a second run of what failed, on public inputs that the student can draw too. Where
 only the hidden run failed, the message is one of a few fixed sentences. Must never copy a string from the hidden run
 that is not the grader's own.
@@ -9,14 +10,15 @@ that is not the grader's own.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
-from drills.batch.settings import PUBLIC_SEED
+from drills.batch.settings import PUBLIC_SEED, versions
 from drills.report import kinds, problems
 from drills.report.model import ExerciseResult, Failure, Grade, LessonResult, LevelResult, TestResult
+from drills.report.submission import GRADER
 
 NOT_RUN = "not run"
-GRADER = "the grader itself failed on this submission"
 
 
 def unexplained(exercises: LessonResult) -> tuple[str, ...]:
@@ -37,21 +39,15 @@ def view(hidden: Grade, explained: Grade | None, name: str) -> Grade:
     return Grade(
         target=f"{name}/",
         device=hidden.device,
-        versions=dict(explained.versions if explained else _known(hidden.versions)),
+        versions=versions(),  # what a worker says of its own is left aside: graded code may have had a hand in it
         isolation=hidden.isolation,
         instruments="on" if hidden.instruments == "on" else "off",
         seed=PUBLIC_SEED if explained else None,
+        seconds=float(math.ceil(hidden.seconds)),
         level=hidden.level,
         lessons=[_lesson(one, others.get(one.stem), name) for one in hidden.lessons],
         grader_error=GRADER if hidden.grader_error or (explained and explained.grader_error) else "",
     )
-
-
-def _known(versions: dict[str, str]) -> dict[str, str]:
-    """The worker adds versions of its own to these; the graded code may have had a hand in them."""
-    from drills.batch.settings import versions as found
-
-    return {name: value for name, value in found().items() if name in versions}
 
 
 def _lesson(hidden: LessonResult, explained: LessonResult | None, name: str) -> LessonResult:

@@ -15,8 +15,8 @@ _LONGEST = 60
 _STYLES = {standing.PASSED: GOOD, standing.NOT_GRADED: BAD}
 
 
-def summary_lines(found: Statistics, out: str, console: Console) -> list[Text]:
-    """Lines that fit the console. out: the folder of the outputs, as the user gave it."""
+def summary_lines(found: Statistics, out: str, console: Console, isolation: str = "") -> list[Text]:
+    """Lines that fit the console. out: the folder of the outputs, as the user gave it. isolation: what was in force."""
     shown = [(one, found.standings[one]) for one in standing.ALL]
     # Not started and could not be graded are worth a word only where they occur; the others always.
     facts = [
@@ -33,6 +33,7 @@ def summary_lines(found: Statistics, out: str, console: Console) -> list[Text]:
     if causes:
         lines += _joined(" Most common: ", [Text(_says(cause, count, several)) for cause, count in causes], console)
     places = [Text.assemble(("Gradebook", TITLE), f" {folder}/gradebook.csv"), Text(f"reports in {folder}/reports/")]
+    places += [Text(f"isolation {isolation}", QUIET)] if isolation else []
     return [*lines, *_joined(" ", places, console)]
 
 

@@ -83,14 +83,16 @@ class Statistics:
             tally = self.exercises.setdefault((lesson.stem, exercise.name), Tally())
             if is_graded(lesson):
                 tally.add(exercise, earned(points, lesson.stem, exercise).earned)
-            else:
-                tally.states["not graded"] += 1
 
     @property
     def columns(self) -> list[Column]:
         """The exercises that occur: the lessons by number, and within one in the order in which they first came."""
         order = {stem: index for index, stem in enumerate(sorted(self.titles, key=_number))}
         return sorted(self.exercises, key=lambda one: order[one[0]])
+
+    def not_graded(self, column: Column) -> int:
+        """Submissions in which this exercise could not be graded: with its states they add up to all of them."""
+        return self.submissions - sum(self.exercises[column].states.values())
 
     def median_seconds(self) -> float | None:
         """Over the submissions of which something was run and timed; None if there is none."""
@@ -122,11 +124,11 @@ class Statistics:
 
     def _exercise(self, column: Column, points: Points) -> dict[str, Any]:
         tally = self.exercises[column]
-        graded = sum(tally.states.values()) - tally.states["not graded"]
+        graded, left = sum(tally.states.values()), self.not_graded(column)
         return {
             "lesson": column[0],
             "exercise": column[1],
-            "states": dict(sorted(tally.states.items())),
+            "states": dict(sorted(({**tally.states} | ({"not graded": left} if left else {})).items())),
             "mean_points": round(tally.earned / 100 / graded, 2) if graded else None,
             "points_possible": points.most(*column) / 100,
             "levels": {level: dict(sorted(counts.items())) for level, counts in tally.levels.items() if counts},

@@ -13,6 +13,8 @@ from drills.report import json_file
 from drills.report.model import Grade
 
 SCHEMA = 1
+GRADER = "the grader itself failed on this submission"
+"""The problem of a submission that is not its own."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import class_of_strangers as strangers
 import pytest
 import tiny_lesson
 
-from drills.batch import settings
+from drills.batch import changes, engine, settings
 from drills.batch.place import Place
 from drills.errors import FAILED, PASSED
 from drills.report import standing
@@ -76,6 +76,9 @@ def test_a_result_names_what_was_graded_and_how(graded):
     assert one.files == {"l91_tiny.py": one.grade.lessons[0].sha256} and len(one.files["l91_tiny.py"]) == 64
     assert one.grade.isolation == one.made_with["isolation"] == LEVEL
     assert one.grade.lessons[0].file == "right/l91_tiny.py"
+    assert one.grade.seconds >= 1 and one.grade.seconds == int(one.grade.seconds)
+    assert {json.dumps(one.grade.versions) for one in place.submissions()} == {json.dumps(settings.versions())}
+    assert not any(test.seconds for test in one.grade.lessons[0].exercises[0].tests)
     assert one.made_with["fingerprint"] == place.read_batch()["fingerprint"]
 
 
@@ -85,12 +88,37 @@ def test_only_what_changed_is_graded_again(graded):
     strangers.write(folder / "subs", wrong=tiny_lesson.SOLUTION, late=tiny_lesson.SOLUTION)
     (folder / "subs" / "right" / "extra").symlink_to("/etc/passwd")  # noted, so it is another submission
     code, _, said = strangers.grade(folder / "subs", place.root, how)
-    assert "anew" not in said
+    assert "anew" not in said and "3 graded now, 5 as before" in said and "1 worker" in said
     after = {path.name: path.stat().st_mtime_ns for path in place.results.iterdir()}
     anew = {name for name in after if after[name] != before.get(name)}
     assert anew == {"wrong.json", "late.json", "right.json"}
     assert place.read("wrong").grade.lessons[0].exercises[0].state == "passed"
     assert code == FAILED
+
+
+def test_where_nothing_is_to_be_graded_no_worker_starts(tmp_path, monkeypatch):
+    """Also of a submission without a file, which gets its result, and keeps it, without one."""
+    monkeypatch.setattr(engine, "Crew", None)
+    (tmp_path / "subs" / "empty").mkdir(parents=True)
+    how = strangers.settings(tiny_lesson.build(tmp_path / "repository").root)
+    for says in ("passed 0", "0 graded now, 1 as before"):
+        code, place, said = strangers.grade(tmp_path / "subs", tmp_path / "out", how)
+        assert says in said and "could not be graded 1" in said and code == FAILED
+    assert "none of the files" in place.read("empty").problem
+    assert ",process," in (place.root / "gradebook.csv").read_text()
+
+
+def test_what_changed_since_the_last_run_is_named():
+    old = {"isolation": "bwrap", "level": None, "timeout": 10.0, "versions": {"torch": "2.11.0"}, "lessons": {}}
+    old |= {"seconds_each": 60.0, "code_sha256": "a", "seed_sha256": "b"}
+    new = old | {"isolation": "landlock", "level": "edge", "versions": {"torch": "2.13.0"}, "code_sha256": "c"}
+    assert changes.changed(old, new) == (
+        "isolation was bwrap and is landlock; the level was all and is edge; torch was 2.11.0 and is 2.13.0; "
+        "the grader or its tests are others"
+    )
+    shorter = old | {"timeout": 4.0, "seconds_each": 9.0}
+    assert changes.changed(old, shorter) == "the time for one call was 10 s and is 4 s"
+    assert changes.changed(old, old | {"seconds_each": 9.0}) == "the time for one submission is another"
 
 
 def test_another_seed_grades_everybody_again_and_a_folder_that_is_gone_has_no_result(tmp_path):
@@ -102,7 +130,7 @@ def test_another_seed_grades_everybody_again_and_a_folder_that_is_gone_has_no_re
     os.rmdir(tmp_path / "subs" / "b")
     before = (tmp_path / "out" / "results" / "a.json").stat().st_mtime_ns
     code, place, said = strangers.grade(tmp_path / "subs", tmp_path / "out", how, seed=strangers.Seed(7, "s"))
-    assert "all are graded anew" in said
+    assert "the secret seed is another. All are graded anew." in said
     assert code == PASSED and list(place.identities()) == ["a"]
     assert (place.results / "a.json").stat().st_mtime_ns != before
     assert not (place.frozen / "b").exists() and not (place.hidden / "b.json").exists()

@@ -140,7 +140,7 @@ def test_statistics_count_right():
     assert sum(tree["standings"].values()) == 10
     assert (tree["median_seconds"], tree["median_points"], tree["points_possible"]) == (2.0, 0.0, 40.0)
     first = tree["exercises"][0]
-    assert first["states"] == {"failed": 4, "not graded": 1, "not started": 1, "passed": 2}
+    assert first["states"] == {"failed": 4, "not graded": 3, "not started": 1, "passed": 2}
     assert first["levels"]["edge"] == {"blocked": 2, "failed": 1, "passed": 3}
     assert first["mean_points"] == round((10 + 10 + 0 + 6 + 0 + 0 + 0) / 7, 2)
     head = next(test for test in first["tests"] if test["title"] == "head size 80")
@@ -274,6 +274,8 @@ def test_the_end_screen_says_how_the_class_stands_and_what_went_wrong_most():
 
 def test_the_end_screen_of_a_class_without_trouble_is_short():
     assert screen(statistics(all_passed("a", "a"))).splitlines()[0] == " passed 1 - partly 0 - nothing 0"
+    console = open_console(file=io.StringIO(), plain=True)
+    assert "isolation bwrap" in str(batch_screen.summary_lines(Statistics(), "out", console, "bwrap")[-1])
     assert "Most common" not in screen(statistics(all_passed("a", "a")))
     assert screen(Statistics()).splitlines()[0] == " passed 0 - partly 0 - nothing 0"
 

@@ -193,6 +193,8 @@ def test_a_public_seed_is_part_of_the_command():
 def test_a_report_of_what_could_not_be_graded_says_why():
     assert "could not be graded**:\n\n- there is no file of a lesson" in student.report(CLASS[8], Points())
     assert "- link.py is a link" in student.report(CLASS[8], Points())
+    assert "## What to do next\n\n1. Hand in the lesson's file itself" in student.report(CLASS[8], Points())
+    assert "1. Nothing is yours to do" in student.report(CLASS[9], Points())
     assert "the grader failed: no memory" in student.report(CLASS[9], Points())
     syntax = student.report(CLASS[7], Points())
     assert "Not graded: syntax error, line 14: unmatched ')'" in syntax
@@ -229,11 +231,11 @@ def test_the_class_in_words():
         "- 3 could not be graded: see problems.txt",
         "- 2 of 6 in l4: exp was used where s is in base 2\n",
         "- 1 of 6 in l4: an access outside a tensor\n",
-        "| `l4.merge_state` | 2 | 4 | 1 | 1 |",
+        "| `l4.merge_state` | 2 | 4 | 1 | 3 |",
         "| `l4.merge_state` | 4 of 6 (67 %) | 3 of 4 (75 %) |",
         "| head size 80 | memory | `l4.merge_state` | 0 of 1 (0 %) |",
         "- Median time to grade one: 2.0 s",
-        "- Median 0 of 40 points",
+        "- Median 0 of 40 points, of the 7 that could be graded",
     ):
         assert part in text, part
 

@@ -39,7 +39,8 @@ def _head(found: Statistics, points: Points) -> list[str]:
     lines += [""]
     if tree["median_points"] is not None:
         possible = sum(points.most(*column) for column in found.columns)
-        lines.append(f"- Median {shown(round(tree['median_points'] * 100))} of {shown(possible)} points")
+        median = f"- Median {shown(round(tree['median_points'] * 100))} of {shown(possible)} points"
+        lines.append(f"{median}, of the {len(found.scores)} that could be graded")
     if tree["median_seconds"] is not None:
         lines.append(f"- Median time to grade one: {tree['median_seconds']:.1f} s")
     if found.refused:
@@ -68,7 +69,7 @@ def _exercises(found: Statistics) -> list[str]:
     for column in found.columns:
         states = found.exercises[column].states
         failed = states["failed"] + states["missing"]
-        cells = [_name(column), states["passed"], failed, states["not started"], states["not graded"]]
+        cells = [_name(column), states["passed"], failed, states["not started"], found.not_graded(column)]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return [*lines, ""]
 

@@ -47,9 +47,9 @@ def _line(submission: Submission, columns: Sequence[Column], points: Points, pos
     found = {(lesson.stem, one.name): (lesson, one) for lesson, one in verdict.exercises(grade)} if grade else {}
     for column in columns:
         line += _exercise(found.get(column), column, points)
-    seconds = f"{submission.grade.seconds:.1f}" if submission.grade and submission.grade.seconds else ""
-    isolation = cell(submission.grade.isolation) if submission.grade else ""
-    return [*line, seconds, isolation, cell("; ".join(problems(submission)))]
+    seconds = submission.grade.seconds if submission.grade else 0.0
+    isolation = cell(submission.grade.isolation if submission.grade else submission.made_with.get("isolation", ""))
+    return [*line, f"{seconds:.3g}" if seconds else "", isolation, cell("; ".join(problems(submission)))]
 
 
 def _exercise(found: tuple[LessonResult, ExerciseResult] | None, column: Column, points: Points) -> list[str]:

@@ -13,7 +13,7 @@ from drills.report.formats.markdown import block, code, text
 from drills.report.model import LEVELS, ExerciseResult, Failure, Grade, LessonResult, LevelResult
 from drills.report.points import Points, earned, shown, total
 from drills.report.standing import is_graded
-from drills.report.submission import Submission
+from drills.report.submission import GRADER, Submission
 from drills.report.words import plural
 
 _FIGURES = {"traffic"}
@@ -28,10 +28,22 @@ def report(submission: Submission, points: Points) -> str:
     if submission.problem or grade is None or grade.grader_error:
         lines += ["This submission **could not be graded**:", ""]
         lines += [f"- {text(one)}" for one in standing.problems(submission)] + [""]
+        lines += ["## What to do next", "", f"1. {_after_problem(submission)}", ""]
     else:
         lines += [*_summary(grade, points), *_tables(grade, points), *_failures(grade), *_next(grade)]
     lines += _graded(submission)
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _after_problem(submission: Submission) -> str:
+    if submission.problem == GRADER or not submission.problem:
+        return "Nothing is yours to do: whoever grades has to grade it again."
+    if not submission.files:
+        return (
+            f"Hand in the lesson's file itself, under its own name: no link, no archive. "
+            f"It is in {code('mine/')}; {code('python grade.py list')} names the lessons."
+        )
+    return f"Put that right and hand it in again. To grade it on your own machine: {code('python grade.py')}"
 
 
 def _summary(grade: Grade, points: Points) -> list[str]:
