@@ -10,6 +10,8 @@ from drills.lessons.parts import partial, random_qkv
 from drills.lessons.triple_draws import as_pair, make_empty, parts_of
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
+FAR = [-(2.0**100), -(2.0**20), 2.0**20, 2.0**100]
+"""Far beyond any sentinel. Equal powers of two, so that no way to scale or shift them rounds."""
 COUNTEREXAMPLE = torch.tensor([0.0, 0.0, 10.0]), torch.tensor([0.0, 0.0, 9.0])
 STORY = torch.tensor([1.0, 2.0, 3.0, 0.0]), torch.tensor([10.0, 20.0, 30.0, 40.0])
 
@@ -17,6 +19,11 @@ STORY = torch.tensor([1.0, 2.0, 3.0, 0.0]), torch.tensor([10.0, 20.0, 30.0, 40.0
 def short(value):
     """A dtype's name for a test id; None: pytest's own."""
     return str(value).removeprefix("torch.") if isinstance(value, torch.dtype) else None
+
+
+def power(value):
+    """2.0**20 as a test id: "2^20"."""
+    return f"{'-' if value < 0 else ''}2^{math.frexp(abs(value))[1] - 1}"
 
 
 def one_head(scores, values):
@@ -59,8 +66,9 @@ def test_three_parts_of_40_keys(drill, dtype):
 
 
 @pytest.mark.graded("partial_attention", "value")
-def test_a_scale_given_replaces_the_default(drill):
-    drill.partial_attention(*random_qkv(drill.rng, 13, H=2), 2, 0.7).agrees()
+@pytest.mark.parametrize("scale", [0.7, 0.0])
+def test_a_scale_given_replaces_the_default(drill, scale):
+    drill.partial_attention(*random_qkv(drill.rng, 13, H=2), 2, scale).agrees()
 
 
 @pytest.mark.graded("partial_attention", "value")
@@ -106,6 +114,17 @@ def test_head_size_one_and_large(drill, D):
 def test_scores_far_from_zero(drill, shift):
     scores = shift + torch.tensor([0.0, 2.0, 1.0, 5.0, 3.0])
     drill.partial_attention(*one_head(scores, torch.arange(5.0)), 2, 1.0).agrees()
+
+
+@pytest.mark.graded("partial_attention", "edge")
+@pytest.mark.parametrize("score", FAR, ids=power)
+def test_equal_scores_of_any_size(drill, score):
+    drill.partial_attention(*one_head(torch.full((5,), score), torch.arange(5.0)), 2, 1.0).agrees()
+
+
+@pytest.mark.graded("partial_attention", "edge")
+def test_more_than_a_hundred_heads(drill):
+    drill.partial_attention(*random_qkv(drill.rng, 3, H=150, D=2), 2).agrees()
 
 
 @pytest.mark.graded("partial_attention", "memory")
@@ -203,9 +222,16 @@ def test_maxima_far_from_zero_and_from_each_other(drill, gap):
 
 
 @pytest.mark.graded("merge_pair", "edge")
-@pytest.mark.parametrize("H, D", [(1, 1), (3, 512), (40, 33)])
+@pytest.mark.parametrize("H, D", [(1, 1), (3, 512), (40, 33), (300, 2)])
 def test_any_number_of_heads_and_any_head_size(drill, H, D):
     drill.merge_pair(*as_pair(*parts_of(drill.rng, 2, H=H, D=D))).agrees()
+
+
+@pytest.mark.graded("merge_pair", "edge")
+@pytest.mark.parametrize("top", FAR, ids=power)
+def test_equal_maxima_of_any_size(drill, top):
+    _, l, o = parts_of(drill.rng, 2, H=2, D=2)
+    drill.merge_pair(*as_pair(torch.full_like(l, top), l, o)).agrees()
 
 
 @pytest.mark.graded("merge_pair", "memory")
@@ -213,11 +239,6 @@ def test_parts_of_other_strides(drill):
     m_a, l_a, o_a, m_b, l_b, o_b = as_pair(*parts_of(drill.rng, 2, H=4))
     o_a, m_b = o_a.t().contiguous().t(), m_b.repeat_interleave(3)[::3]
     drill.merge_pair(m_a, l_a, o_a, m_b, l_b, o_b).agrees()
-
-
-@pytest.mark.graded("merge_pair", "traffic")
-def test_each_part_is_read_once(drill):
-    drill.merge_pair(*as_pair(*parts_of(drill.rng, 2, H=4, D=64, dtype=torch.float16))).agrees().moves_at_most()
 
 
 @pytest.mark.graded("merge_pair", "compile")
@@ -282,16 +303,24 @@ def test_merge_of_head_size_one_and_large(drill, D):
     drill.merge_mlo(*parts_of(drill.rng, 9, D=D)).agrees()
 
 
+@pytest.mark.graded("merge_mlo", "edge")
+@pytest.mark.parametrize("top", FAR, ids=power)
+def test_all_maxima_equal_and_of_any_size(drill, top):
+    _, l, o = parts_of(drill.rng, 3, H=2, D=2)
+    (o,) = drill.merge_mlo(torch.full_like(l, top), l, o.abs() + 1.0).agrees()
+    assert (o > 0).all(), "parts whose maximum is the largest got no weight"
+
+
+@pytest.mark.graded("merge_mlo", "edge")
+def test_hundreds_of_heads(drill):
+    drill.merge_mlo(*parts_of(drill.rng, 2, H=300, D=2)).agrees()
+
+
 @pytest.mark.graded("merge_mlo", "memory")
 def test_all_parts_of_other_strides(drill):
     m, l, o = parts_of(drill.rng, 4)
     m, o = m.t().contiguous().t(), o.transpose(0, 1).contiguous().transpose(0, 1)
     drill.merge_mlo(m, l.repeat_interleave(2, dim=1)[:, ::2], o).agrees()
-
-
-@pytest.mark.graded("merge_mlo", "traffic")
-def test_every_part_is_read_once(drill):
-    drill.merge_mlo(*parts_of(drill.rng, 8, H=2, D=64, dtype=torch.float16)).agrees().moves_at_most()
 
 
 @pytest.mark.graded("merge_mlo", "compile")

@@ -17,7 +17,7 @@ from drills.lessons.triple_draws import draw_pair, draw_partial, draw_parts
 from drills.lessons.triple_mistakes import MISTAKES
 
 TWICE = 2.05
-"""Where LESSONS.md states no bound: k once more than needed is allowed, every part reading all keys is not."""
+"""partial_attention: k once more than needed is allowed, every part reading all keys is not."""
 
 
 def partial_oracle(q, k, v, num_splits, scale=None):
@@ -75,8 +75,6 @@ EXERCISES = (
         reads=2,
         score_bound=lambda m_a, l_a, o_a, m_b, l_b, o_b: largest_finite(m_a, m_b),
         draw=draw_pair,
-        floor=lambda *parts: nbytes(*parts) + nbytes(*parts[:3]),
-        limit=TWICE,
         must_read=_must_read_pair,
         load_width=16,
     ),
@@ -88,8 +86,6 @@ EXERCISES = (
         reads=2,
         score_bound=lambda m, l, o: largest_finite(m),
         draw=draw_parts,
-        floor=lambda m, l, o: nbytes(m, l, o) + o.shape[1] * o.shape[2] * o.element_size(),
-        limit=TWICE,
         must_read=_must_read_merge,
     ),
 )
