@@ -7,12 +7,19 @@ import torch
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
 BLOCKS = [2, 16, 1024]
+FAR = [-(2.0**100), -(2.0**20), 2.0**20, 2.0**100]
+"""Far beyond any sentinel. Equal powers of two, so that no way to scale or shift them rounds."""
 STORY = torch.tensor([[1.0, 2.0, 3.0, 0.0]])
 
 
 def short(value):
     """A dtype's name for a test id; None: pytest's own."""
     return str(value).removeprefix("torch.") if isinstance(value, torch.dtype) else None
+
+
+def power(value):
+    """2.0**20 as a test id: "2^20"."""
+    return f"{'-' if value < 0 else ''}2^{math.frexp(abs(value))[1] - 1}"
 
 
 def rows(rng, M=3, N=40, dtype=torch.float32):
@@ -130,6 +137,17 @@ def test_no_rows_and_no_columns(drill, M, N):
     drill.softmax_stats(rows(drill.rng, M, N), 4).agrees()
 
 
+@pytest.mark.graded("softmax_stats", "edge")
+@pytest.mark.parametrize("score", FAR, ids=power)
+def test_equal_scores_of_any_size(drill, score):
+    drill.softmax_stats(torch.full((2, 5), score), 2).agrees()
+
+
+@pytest.mark.graded("softmax_stats", "edge")
+def test_hundreds_of_rows(drill):
+    drill.softmax_stats(rows(drill.rng, M=300, N=2), 2).agrees()
+
+
 @pytest.mark.graded("softmax_stats", "memory")
 def test_rows_of_other_strides(drill):
     for x in strided(rows(drill.rng)):
@@ -226,6 +244,18 @@ def test_first_block_far_above_the_rest(drill):
 @pytest.mark.parametrize("M, N", [(0, 5), (3, 0)])
 def test_softmax_of_nothing(drill, M, N):
     drill.softmax(rows(drill.rng, M, N), 4).agrees()
+
+
+@pytest.mark.graded("softmax", "edge")
+@pytest.mark.parametrize("score", FAR, ids=power)
+def test_softmax_of_equal_scores_of_any_size(drill, score):
+    (y,) = drill.softmax(torch.full((2, 5), score), 2).agrees()
+    assert (y > 0).all(), "scores as large as any other in their row got no weight"
+
+
+@pytest.mark.graded("softmax", "edge")
+def test_softmax_of_hundreds_of_rows(drill):
+    drill.softmax(rows(drill.rng, M=300, N=2), 2).agrees()
 
 
 @pytest.mark.graded("softmax", "memory")
@@ -343,6 +373,18 @@ def test_attend_with_the_first_block_far_above(drill):
 @pytest.mark.parametrize("M, N", [(0, 5), (3, 0)])
 def test_attend_to_nothing(drill, M, N):
     drill.attend(*scores_and_values(drill.rng, M, N), 4).agrees()
+
+
+@pytest.mark.graded("attend", "edge")
+@pytest.mark.parametrize("score", FAR, ids=power)
+def test_attend_with_equal_scores_of_any_size(drill, score):
+    (o,) = drill.attend(torch.full((2, 5), score), torch.rand(5, 2, generator=drill.rng) + 1.0, 2).agrees()
+    assert (o > 0).all(), "scores as large as any other in their row got no weight"
+
+
+@pytest.mark.graded("attend", "edge")
+def test_attend_with_hundreds_of_rows(drill):
+    drill.attend(*scores_and_values(drill.rng, M=300, N=2, D=2), 2).agrees()
 
 
 @pytest.mark.graded("attend", "memory")

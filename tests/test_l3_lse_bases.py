@@ -8,12 +8,19 @@ import torch
 from drills.lessons.parts import random_qkv
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
+FAR = [-(2.0**100), -(2.0**20), 2.0**20, 2.0**100]
+"""Far beyond any sentinel. Equal powers of two, so that no way to scale or shift them rounds."""
 LOG2E = 1 / math.log(2)
 
 
 def short(value):
     """A dtype's name for a test id; None: pytest's own."""
     return str(value).removeprefix("torch.") if isinstance(value, torch.dtype) else None
+
+
+def power(value):
+    """2.0**20 as a test id: "2^20"."""
+    return f"{'-' if value < 0 else ''}2^{math.frexp(abs(value))[1] - 1}"
 
 
 def rows(rng, M=3, N=40, dtype=torch.float32):
@@ -26,6 +33,12 @@ def pair(rng, S=3, H=2, D=16, dtype=torch.float32):
     o_a, o_b = torch.randn(2, S, H, D, generator=rng).to(dtype)
     lse_a, lse_b = torch.randn(2, S, H, generator=rng) * 3
     return o_a, lse_a, o_b, lse_b
+
+
+def half_values_that_cancel():
+    """Two halves [1, 1, 16] with 3/4 of one and 1/4 of the other about 0.17: 3/4 of the first is no half."""
+    a = (1374 + 4 * torch.arange(16.0)) / 1024
+    return a.half().reshape(1, 1, 16), (0.68 - 3 * a).half().reshape(1, 1, 16)
 
 
 def states(rng, L, S=2, H=2, D=16, dtype=torch.float32):
@@ -82,6 +95,24 @@ def test_long_rows_in_any_order(drill, name):
 @pytest.mark.parametrize("N", [1, 16, 33])
 def test_short_rows(drill, name, N):
     getattr(drill, name)(rows(drill.rng, N=N)).agrees()
+
+
+@lse_and_lse2("edge")
+@pytest.mark.parametrize("N", [8, 32, 64, 96])
+def test_rows_cut_out_of_longer_ones(drill, name, N):
+    """What follows a row in memory is not its own, whatever N is a multiple of."""
+    getattr(drill, name)(rows(drill.rng, N=200)[:, :N]).agrees()
+
+
+@lse_and_lse2("edge")
+@pytest.mark.parametrize("score", FAR, ids=power)
+def test_equal_scores_of_any_size(drill, name, score):
+    getattr(drill, name)(torch.full((2, 5), score)).agrees()
+
+
+@lse_and_lse2("edge")
+def test_hundreds_of_rows(drill, name):
+    getattr(drill, name)(rows(drill.rng, M=300, N=2)).agrees()
 
 
 @lse_and_lse2("edge")
@@ -208,9 +239,24 @@ def test_lses_far_from_each_other(drill):
 
 
 @pytest.mark.graded("merge_natural", "edge")
-@pytest.mark.parametrize("S, H, D", [(0, 2, 8), (1, 1, 1), (2, 1, 512), (7, 5, 33)])
+@pytest.mark.parametrize("S, H, D", [(0, 2, 8), (1, 1, 1), (2, 1, 512), (7, 5, 33), (100, 3, 2)])
 def test_any_shape(drill, S, H, D):
     drill.merge_natural(*pair(drill.rng, S, H, D)).agrees()
+
+
+@pytest.mark.graded("merge_natural", "edge")
+@pytest.mark.parametrize("size", FAR, ids=power)
+def test_equal_lses_of_any_size(drill, size):
+    o_a, lse, o_b, _ = pair(drill.rng, D=2)
+    lse = torch.full_like(lse, size)
+    drill.merge_natural(o_a, lse, o_b, lse.clone()).agrees()
+
+
+@pytest.mark.graded("merge_natural", "edge")
+def test_half_outputs_that_nearly_cancel(drill):
+    """Weights of 3/4 and 1/4: their products are sums of more bits than a half has, and must not lose them."""
+    o_a, o_b = half_values_that_cancel()
+    drill.merge_natural(o_a, torch.full((1, 1), math.log(3)), o_b, torch.zeros(1, 1)).agrees()
 
 
 @pytest.mark.graded("merge_natural", "memory")
@@ -261,9 +307,15 @@ def test_both_infinities_are_empty_rows(drill):
 
 
 @pytest.mark.graded("to_flashinfer", "edge")
-@pytest.mark.parametrize("H, T", [(1, 1), (40, 70), (2, 300), (3, 0)])
+@pytest.mark.parametrize("H, T", [(1, 1), (40, 70), (2, 300), (300, 2), (3, 0)])
 def test_any_number_of_heads_and_positions(drill, H, T):
     drill.to_flashinfer(rows(drill.rng, H, T) * 100.0).agrees()
+
+
+@pytest.mark.graded("to_flashinfer", "edge")
+@pytest.mark.parametrize("size", FAR, ids=power)
+def test_only_infinity_is_empty(drill, size):
+    drill.to_flashinfer(torch.full((2, 3), size)).agrees()
 
 
 @pytest.mark.graded("to_flashinfer", "memory")
@@ -300,8 +352,9 @@ def test_three_parts_of_40_keys(drill, dtype):
 
 
 @pytest.mark.graded("partial_states", "value")
-def test_several_queries_and_a_scale(drill):
-    drill.partial_states(*states(drill.rng, 13, S=3), 2, 0.7).agrees()
+@pytest.mark.parametrize("scale", [0.7, 0.0])
+def test_several_queries_and_a_scale(drill, scale):
+    drill.partial_states(*states(drill.rng, 13, S=3), 2, scale).agrees()
 
 
 @pytest.mark.graded("partial_states", "value")
@@ -343,6 +396,17 @@ def test_states_of_scores_far_from_zero(drill, shift):
 @pytest.mark.graded("partial_states", "edge")
 def test_no_query(drill):
     drill.partial_states(*states(drill.rng, 5, S=0), 2).agrees()
+
+
+@pytest.mark.graded("partial_states", "edge")
+@pytest.mark.parametrize("score", FAR, ids=power)
+def test_states_of_equal_scores_of_any_size(drill, score):
+    drill.partial_states(*one_head([score] * 5, [0.0, 1.0, 2.0, 3.0, 4.0]), 2, 1.0).agrees()
+
+
+@pytest.mark.graded("partial_states", "edge")
+def test_more_queries_than_a_tile_holds(drill):
+    drill.partial_states(*states(drill.rng, 3, S=100, D=2), 2).agrees()
 
 
 @pytest.mark.graded("partial_states", "memory")

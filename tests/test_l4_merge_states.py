@@ -12,11 +12,18 @@ import torch
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 HALVES = DTYPES[1:]
 EMPTY = -math.inf
+FAR = [-(2.0**100), -(2.0**20), 2.0**20, 2.0**100]
+"""Far beyond any sentinel. Equal powers of two, so that no way to scale or shift them rounds."""
 
 
 def short(value):
     """A dtype's name for a test id; None: pytest's own."""
     return str(value).removeprefix("torch.") if isinstance(value, torch.dtype) else None
+
+
+def power(value):
+    """2.0**20 as a test id: "2^20"."""
+    return f"{'-' if value < 0 else ''}2^{math.frexp(abs(value))[1] - 1}"
 
 
 def states(rng, *shape, dtype=torch.float32):
@@ -42,6 +49,12 @@ def values_that_lose(dtype):
     adds up first.
     """
     return 1 + 2.0 ** -torch.arange(2.0, 9.0).to(dtype) - torch.finfo(dtype).eps
+
+
+def half_values_that_cancel():
+    """Two halves [1, 1, 16] with 3/4 of one and 1/4 of the other about 0.17: 3/4 of the first is no half."""
+    a = (1374 + 4 * torch.arange(16.0)) / 1024
+    return a.half().reshape(1, 1, 16), (0.68 - 3 * a).half().reshape(1, 1, 16)
 
 
 def empty_out(v, s, *where, payload=0.0):
@@ -124,8 +137,30 @@ def test_scores_far_from_zero_are_legal(drill):
 
 
 @pytest.mark.graded("merge_state", "edge")
-@pytest.mark.parametrize("S, H", [(1, 1), (0, 3)])
-def test_one_row_and_none(drill, S, H):
+@pytest.mark.parametrize("size", FAR, ids=power)
+def test_equal_s_of_any_size(drill, size):
+    v_a, s, v_b, _ = two_states(drill.rng, S=2, H=1, D=2)
+    s = torch.full_like(s, size)
+    drill.merge_state(v_a, s, v_b, s.clone()).agrees()
+
+
+@pytest.mark.graded("merge_state", "edge")
+def test_half_values_that_nearly_cancel(drill):
+    """Weights of 3/4 and 1/4: their products are sums of more bits than a half has, and must not lose them."""
+    v_a, v_b = half_values_that_cancel()
+    drill.merge_state(v_a, torch.full((1, 1), math.log2(3)), v_b, torch.zeros(1, 1)).agrees()
+
+
+@pytest.mark.graded("merge_state", "edge")
+def test_results_outlive_the_next_call(drill):
+    """Another merge of the same shapes leaves the first one's results alone."""
+    for _ in range(2):
+        drill.merge_state(*two_states(drill.rng, S=2, H=1, D=2)).agrees()
+
+
+@pytest.mark.graded("merge_state", "edge")
+@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (100, 3)])
+def test_one_row_and_none_and_hundreds(drill, S, H):
     drill.merge_state(*two_states(drill.rng, S=S, H=H, D=5)).agrees()
 
 
@@ -224,8 +259,22 @@ def test_scores_far_from_zero_are_legal_in_place(drill):
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
-@pytest.mark.parametrize("S, H", [(1, 1), (0, 3)])
-def test_one_row_and_none_in_place(drill, S, H):
+@pytest.mark.parametrize("size", FAR, ids=power)
+def test_equal_s_of_any_size_in_place(drill, size):
+    v, s, v_other, _ = two_states(drill.rng, S=2, H=1, D=2)
+    s = torch.full_like(s, size)
+    drill.merge_state_in_place(v, s, v_other, s.clone()).agrees()
+
+
+@pytest.mark.graded("merge_state_in_place", "edge")
+def test_half_values_that_nearly_cancel_in_place(drill):
+    v, v_other = half_values_that_cancel()
+    drill.merge_state_in_place(v, torch.full((1, 1), math.log2(3)), v_other, torch.zeros(1, 1)).agrees()
+
+
+@pytest.mark.graded("merge_state_in_place", "edge")
+@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (100, 3)])
+def test_one_row_and_none_and_hundreds_in_place(drill, S, H):
     drill.merge_state_in_place(*two_states(drill.rng, S=S, H=H, D=5), torch.ones(S, dtype=torch.bool)).agrees()
 
 
@@ -314,8 +363,8 @@ def test_hundreds_of_empty_states_may_come_first(drill):
 
 
 @pytest.mark.graded("merge_states", "edge")
-@pytest.mark.parametrize("S, N, H", [(2, 0, 3), (0, 4, 3), (1, 1, 1)])
-def test_no_states_no_positions_and_one_of_each(drill, S, N, H):
+@pytest.mark.parametrize("S, N, H", [(2, 0, 3), (0, 4, 3), (1, 1, 1), (100, 2, 3)])
+def test_no_states_no_positions_one_of_each_and_hundreds(drill, S, N, H):
     """With N = 0 every state is empty: v = 0 and s = -inf."""
     drill.merge_states(*states(drill.rng, S, N, H, 5)).agrees()
 
@@ -326,6 +375,13 @@ def test_many_scores_far_from_zero_are_legal(drill):
     s += torch.tensor([-70000.0, 70000.0, -300.0, -70000.0])[:, None, None]
     s[3, 2:] += 140000.0
     drill.merge_states(v, s).agrees()
+
+
+@pytest.mark.graded("merge_states", "edge")
+@pytest.mark.parametrize("size", FAR, ids=power)
+def test_many_equal_s_of_any_size(drill, size):
+    v, s = states(drill.rng, 2, 3, 1, 2)
+    drill.merge_states(v, torch.full_like(s, size)).agrees()
 
 
 @pytest.mark.graded("merge_states", "edge")
@@ -417,6 +473,21 @@ def test_scores_far_from_zero_are_legal_in_runs(drill):
     v, s, indptr = runs(drill.rng, [0, 3, 6, 9], H=1, D=12)
     s += torch.tensor([-70000.0, 70000.0, -300.0]).repeat_interleave(3)[:, None]
     drill.variable_length_merge_states(v, s, indptr).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "edge")
+@pytest.mark.parametrize("size", FAR, ids=power)
+def test_equal_s_of_any_size_in_runs(drill, size):
+    v, s, indptr = runs(drill.rng, [0, 3, 4], H=1, D=2)
+    drill.variable_length_merge_states(v, torch.full_like(s, size), indptr).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "edge")
+def test_a_hundred_runs(drill):
+    """Of no rows, of one, and of two, in turn."""
+    lengths = torch.arange(100) % 3
+    indptr = [0, *lengths.cumsum(0).tolist()]
+    drill.variable_length_merge_states(*runs(drill.rng, indptr, H=3, D=2)).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "edge")

@@ -8,11 +8,23 @@ import torch
 from drills.lessons.paging import random_levels, random_pages
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
+FAR = [-(2.0**100), -(2.0**20), 2.0**20, 2.0**100]
+"""Far beyond any sentinel. Equal powers of two, so that no way to scale or shift them rounds."""
 
 
 def short(value):
     """A dtype's name for a test id; None: pytest's own."""
     return str(value).removeprefix("torch.") if isinstance(value, torch.dtype) else None
+
+
+def power(value):
+    """2.0**20 as a test id: "2^20"."""
+    return f"{'-' if value < 0 else ''}2^{math.frexp(abs(value))[1] - 1}"
+
+
+def wide(x):
+    """The same indices, every second one of a tensor twice as long."""
+    return x.repeat_interleave(2)[::2]
 
 
 def normal(rng, *shape, dtype=torch.float32):
@@ -63,8 +75,9 @@ def test_query_heads_share_kv_head_h_over_g(drill, group, kv_heads):
 
 
 @pytest.mark.graded("attend_shared", "value")
-def test_a_scale_given_replaces_the_default(drill):
-    drill.attend_shared(*shared_case(drill.rng), 0.7).agrees()
+@pytest.mark.parametrize("scale", [0.7, 0.0])
+def test_a_scale_given_replaces_the_default(drill, scale):
+    drill.attend_shared(*shared_case(drill.rng), scale).agrees()
 
 
 @pytest.mark.graded("attend_shared", "value")
@@ -108,6 +121,18 @@ def test_scores_far_from_zero(drill, shift):
     drill.attend_shared(q, k, v).agrees()
 
 
+@pytest.mark.graded("attend_shared", "edge")
+@pytest.mark.parametrize("score", FAR, ids=power)
+def test_equal_scores_of_any_size(drill, score):
+    q, k, v = shared_case(drill.rng, B=2, D=1, P=5)
+    drill.attend_shared(torch.ones_like(q), torch.full_like(k, score), v, 1.0).agrees()
+
+
+@pytest.mark.graded("attend_shared", "edge")
+def test_a_hundred_requests(drill):
+    drill.attend_shared(*shared_case(drill.rng, B=100, Hq=3, D=2, P=5)).agrees()
+
+
 @pytest.mark.graded("attend_shared", "memory")
 def test_inputs_of_other_strides(drill):
     q, k, v = shared_case(drill.rng)
@@ -142,14 +167,15 @@ def test_query_heads_find_their_kv_head_in_the_pages(drill, group, kv_heads):
 
 
 @pytest.mark.graded("attend_paged", "value")
-@pytest.mark.parametrize("page_size", [1, 3, 16])
+@pytest.mark.parametrize("page_size", [1, 3, 16, 48])
 def test_pages_of_any_size(drill, page_size):
-    drill.attend_paged(*paged_case(drill.rng, (35,), page_size)).agrees()
+    drill.attend_paged(*paged_case(drill.rng, (35 + page_size,), page_size)).agrees()
 
 
 @pytest.mark.graded("attend_paged", "value")
-def test_a_scale_given_for_pages_replaces_the_default(drill):
-    drill.attend_paged(*paged_case(drill.rng), 0.7).agrees()
+@pytest.mark.parametrize("scale", [0.7, 0.0])
+def test_a_scale_given_for_pages_replaces_the_default(drill, scale):
+    drill.attend_paged(*paged_case(drill.rng), scale).agrees()
 
 
 @pytest.mark.graded("attend_paged", "edge")
@@ -179,6 +205,25 @@ def test_two_requests_may_own_the_same_pages(drill):
 @pytest.mark.graded("attend_paged", "edge")
 def test_no_request_and_no_page(drill):
     drill.attend_paged(*paged_case(drill.rng, ())).agrees()
+
+
+@pytest.mark.graded("attend_paged", "edge")
+@pytest.mark.parametrize("score", FAR, ids=power)
+def test_equal_scores_of_any_size_in_pages(drill, score):
+    q, kv_cache, *table = paged_case(drill.rng, D=1)
+    kv_cache[:, 0] = score
+    drill.attend_paged(torch.ones_like(q), kv_cache, *table, 1.0).agrees()
+
+
+@pytest.mark.graded("attend_paged", "edge")
+def test_a_hundred_requests_with_own_pages(drill):
+    drill.attend_paged(*paged_case(drill.rng, (1, 3, 0, 5) * 25, Hq=3, D=2)).agrees()
+
+
+@pytest.mark.graded("attend_paged", "edge")
+def test_the_table_need_not_be_contiguous(drill):
+    q, kv_cache, *table = paged_case(drill.rng, (5, 9, 2))
+    drill.attend_paged(q, kv_cache, *map(wide, table)).agrees()
 
 
 @pytest.mark.graded("attend_paged", "memory")
@@ -235,6 +280,25 @@ def test_one_side_far_above_the_other(drill):
     drill.cascade(q, k, v, kv_cache, *table).agrees()
 
 
+@pytest.mark.graded("cascade", "edge")
+@pytest.mark.parametrize("score", FAR, ids=power)
+def test_equal_scores_of_any_size_on_both_sides(drill, score):
+    q, k, v, kv_cache, *table = cascade_case(drill.rng, P=5, D=1)
+    kv_cache[:, 0] = score
+    drill.cascade(torch.ones_like(q), torch.full_like(k, score), v, kv_cache, *table, 1.0).agrees()
+
+
+@pytest.mark.graded("cascade", "edge")
+def test_a_hundred_requests_of_a_cascade(drill):
+    drill.cascade(*cascade_case(drill.rng, P=3, D=2, lengths=(1, 3, 0, 5) * 25)).agrees()
+
+
+@pytest.mark.graded("cascade", "edge")
+def test_a_scale_of_zero_and_a_table_of_other_strides(drill):
+    q, k, v, kv_cache, *table = cascade_case(drill.rng, lengths=(5, 9, 2))
+    drill.cascade(q, k, v, kv_cache, *map(wide, table), 0.0).agrees()
+
+
 @pytest.mark.graded("cascade", "memory")
 def test_prefix_and_pages_taken_from_one_cache(drill):
     q, k, v, kv_cache, indptr, indices, last = cascade_case(drill.rng, lengths=(8, 5), index=torch.int64, before=1)
@@ -278,8 +342,9 @@ def test_every_level_sends_a_query_head_to_one_kv_head(drill):
 
 
 @pytest.mark.graded("multi_level_cascade", "value")
-def test_a_scale_given_reaches_every_level(drill):
-    drill.multi_level_cascade(*level_case(drill.rng, [[0, 4], [0, 1, 4]], [[7], [3, 9]]), 0.7).agrees()
+@pytest.mark.parametrize("scale", [0.7, 0.0])
+def test_a_scale_given_reaches_every_level(drill, scale):
+    drill.multi_level_cascade(*level_case(drill.rng, [[0, 4], [0, 1, 4]], [[7], [3, 9]]), scale).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "value")
@@ -310,6 +375,26 @@ def test_no_level_is_an_empty_state(drill):
 @pytest.mark.graded("multi_level_cascade", "edge")
 def test_a_level_with_no_group(drill):
     drill.multi_level_cascade(*level_case(drill.rng, [[0], [0, 4]], [[], [6]])).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "edge")
+@pytest.mark.parametrize("score", FAR, ids=power)
+def test_equal_scores_of_any_size_at_every_level(drill, score):
+    q, kv_cache, levels = level_case(drill.rng, [[0, 4], [0, 2, 4]], [[5], [3, 2]], D=1)
+    kv_cache[:, 0] = score
+    drill.multi_level_cascade(torch.ones_like(q), kv_cache, levels, 1.0).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "edge")
+def test_a_hundred_requests_in_twenty_groups(drill):
+    case = level_case(drill.rng, [[0, 100], list(range(0, 101, 5))], [[3], [1, 3, 0, 5] * 5], B=100, D=2)
+    drill.multi_level_cascade(*case).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "edge")
+def test_levels_need_not_be_contiguous(drill):
+    q, kv_cache, levels = level_case(drill.rng, [[0, 4], [0, 1, 4]], [[7], [3, 9]])
+    drill.multi_level_cascade(q, kv_cache, [tuple(map(wide, level)) for level in levels]).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "memory")
