@@ -47,7 +47,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _watch(selections, options, console, terminal, files, ending) -> None:
-    from drills.study import hint, listing
+    from drills.study import hint, listing, progress
+    from drills.study.page import STAGES
     from drills.study.watch_engine import Engine
     from drills.study.watch_loop import Loop, hung_up
     from drills.study.watch_state import State
@@ -61,8 +62,9 @@ def _watch(selections, options, console, terminal, files, ending) -> None:
     def show_list() -> None:
         listing.run(argparse.Namespace(lessons=_names(selections)), console)
 
-    def show_hint(lesson: str, exercise: str) -> None:
+    def show_hint(lesson: str, exercise: str) -> bool:
         hint.run(argparse.Namespace(lesson=f"{lesson}.{exercise}", all=False), console)
+        return progress.load().hints.get(f"{lesson}.{exercise}", 0) < STAGES
 
     try:
         Loop(state, view, files, engine, terminal, show_hint, show_list).run()

@@ -8,24 +8,32 @@ from __future__ import annotations
 import errno
 import select
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 from drills.errors import DrillError
-from drills.report import json_file
+from drills.report import json_file, words
 from drills.report.model import Grade
 from drills.study import passed
+from drills.study.prose import say
 from drills.study.watch_engine import Engine, Job
 from drills.study.watch_files import LOOK_EVERY, Files
 from drills.study.watch_state import State
 from drills.study.watch_terminal import Terminal
 from drills.study.watch_view import Log, Screen
 
+SLOW = 3.0
+"""Seconds without progress after which the last line says how long one call may take."""
+
 DOCTOR = "python grade.py doctor  says whether this machine is fit"
 
 
 class Loop:
-    """state: what is known. hint, listing: show the learner's next hint, and the list."""
+    """state: what is known. hint: shows an exercise's next hint, and says whether there is one more. listing: the list.
+
+    progress: the last line while something is graded, "" otherwise; since: when it came.
+    """
 
     def __init__(
         self,
@@ -34,12 +42,14 @@ class Loop:
         files: Files,
         engine: Engine,
         terminal: Terminal,
-        hint: Callable[[str, str], None],
+        hint: Callable[[str, str], bool],
         listing: Callable[[], None],
     ) -> None:
         self.state, self.view, self.files, self.engine, self.terminal = state, view, files, engine, terminal
         self.hint, self.listing = hint, listing
         self.over = False
+        self.page = ""
+        self.progress, self.since = "", 0.0
 
     def run(self) -> None:
         """Until q or a signal."""
@@ -49,6 +59,7 @@ class Loop:
             ready = select.select([self.files, self.engine, *self.terminal.sources()], [], [], wait)[0]
             if self.terminal.nudged() and not self.view.covered:
                 self.view.draw(self.state)
+            self.say_if_slow()
             for stem in self.files.changed():
                 self.saved(stem)
             if self.engine in ready:
@@ -60,6 +71,7 @@ class Loop:
 
     def look_at(self) -> None:
         """Grade what the learner is at, or say why there is nothing to grade."""
+        self.progress = ""
         if not self.state.begun:
             self.engine.cancel()
             self.view.whole(self.state)
@@ -71,6 +83,14 @@ class Loop:
         at = self.state.exercise if first else self.state.selection.lesson.short
         self.view.running(self.state, f"grading {at}" if self.engine.ready else "starting: loading torch and triton")
 
+    def say_if_slow(self) -> None:
+        """What runs has said nothing for a while: say how long a call may take."""
+        if self.progress and not self.view.covered and time.monotonic() - self.since >= SLOW:
+            note = f" · a call may take {self.engine.facts['timeout']:g} s"
+            room = self.view.console.width - 2 - len(note)
+            self.view.running(self.state, words.cap(words.clean(self.progress), room) + note)
+            self.progress = ""
+
     def saved(self, stem: str) -> None:
         """A file has another text."""
         self.view.stopped()
@@ -79,10 +99,12 @@ class Loop:
 
     def heard(self, message: dict[str, Any]) -> None:
         """Progress or a verdict."""
+        self.progress = ""
         if "title" in message:
+            self.progress = f"grading {message['title']}  {message['done']} of {message['total']}"
+            self.since = time.monotonic()
             if not self.view.covered:
-                count = f"{message['done']} of {message['total']}"
-                self.view.running(self.state, f"grading {message['title']}  {count}")
+                self.view.running(self.state, self.progress)
         elif "broken" in message:
             self.state.trouble = f"{message['broken']}  ({DOCTOR})"
             self.view.whole(self.state)
@@ -107,31 +129,37 @@ class Loop:
             self.view.say(trouble)
 
     def key(self, key: str) -> None:
-        """One key."""
+        """One key. On another page only h, on a hint, and q are more than the way back."""
         if key in ("q", "\x04"):
             self.over = True
-        elif key == "h":
-            self.help(lambda: self.hint(self.state.selection.lesson.short, self.state.exercise), "h the next hint")
-        elif key == "l":
-            self.help(self.listing, "any key: back")
+        elif self.view.covered and not (key == "h" and self.page == "h"):
+            self.view.draw(self.state)
+        elif key in ("h", "l"):
+            self.page = key
+            self.view.page(self.next_hint if key == "h" else self.whole_list)
         elif key == "r":
             self.view.stopped()
             self.look_at()
         elif key == "n":
             self.go_on()
-        elif self.view.covered:
-            self.view.draw(self.state)
 
-    def help(self, show: Callable[[], None], below: str) -> None:
-        """Another page, until a key or a verdict."""
+    def next_hint(self) -> str:
+        """Prints the hint for what the learner is stuck at; what the keys do then."""
+        stem, exercise = self.state.stuck_at
+        more = False
+        try:
+            more = self.hint(stem.split("_", 1)[0], exercise)
+        except DrillError as error:
+            say(self.view.console, str(error))
+        return f"h {'the next hint' if more else 'the same again'} · q quit · any other key: back"
 
-        def safely() -> None:
-            try:
-                show()
-            except DrillError as error:
-                self.view.console.print(f" {error}", soft_wrap=True)
-
-        self.view.page(safely, below if below.startswith("any") else f"{below} · any other key: back")
+    def whole_list(self) -> str:
+        """Prints the list; what the keys do then."""
+        try:
+            self.listing()
+        except DrillError as error:
+            say(self.view.console, str(error))
+        return "q quit · any other key: back"
 
     def go_on(self) -> None:
         """The next exercise that has not passed: shown if it has been graded or is not begun, graded otherwise."""

@@ -47,12 +47,11 @@ class Screen:
         """The learner turned to another exercise."""
         self.draw(state)
 
-    def page(self, show: Callable[[], object], below: str) -> None:
-        """Something else in place of the screen, until a key or a verdict."""
+    def page(self, show: Callable[[], str]) -> None:
+        """Something else in place of the screen, until a key or a verdict; `show` returns the last line."""
         self.covered, self.shows = True, ("", "")
         self._write(CLEAR)
-        show()
-        self._last_line(below)
+        self._last_line(show())
 
     def say(self, text: str) -> None:
         """Rewrite the last line."""
@@ -110,7 +109,7 @@ class Log:
         """The learner turned to another exercise."""
         self._print(f"{clock()} {_verdict(state)}")
 
-    def page(self, show: Callable[[], object], below: str) -> None:
+    def page(self, show: Callable[[], str]) -> None:
         """Something else, below what is there."""
         show()
 
