@@ -109,4 +109,12 @@ def _sentence(says: str) -> str:
 def _say(text: str) -> None:
     from drills.report import words
 
-    print(f"{PROGRAM}: {words.clean(text, 1000)}", file=sys.stderr)
+    line = f"{PROGRAM}: {words.clean_lines(text, 1000)}"
+    if not sys.stderr.isatty():
+        print(words.clean(line, 1200), file=sys.stderr)
+        return
+    import shutil
+
+    from drills.study.prose import wrapped
+
+    print(wrapped(line, shutil.get_terminal_size().columns), file=sys.stderr)

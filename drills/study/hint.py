@@ -13,6 +13,7 @@ from drills import catalog
 from drills.errors import PASSED, WrongUse
 from drills.study import open_page, passed, place, progress
 from drills.study.page import STAGES, Page
+from drills.study.prose import say
 from drills.study.render import show
 
 
@@ -31,8 +32,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     standing = passed.standing(lesson, done)
     names = [name for name in selection.exercises if name not in standing]
     if not names and selection.whole:
-        console.print(f" {lesson.short}: every exercise has passed. Name one to see its hints again:")
-        console.print(f"   python grade.py hint {lesson.short}.{selection.exercises[0]} --all")
+        again = f"python grade.py hint {lesson.short}.{selection.exercises[0]} --all"
+        say(console, f"{lesson.short}: every exercise has passed. Name one to see its hints again:  {again}")
         return PASSED
     name = (names or list(selection.exercises))[0]
     _show_hints(console, page, lesson.short, name, done.hints.get(f"{lesson.short}.{name}", 0), options.all)
@@ -60,8 +61,8 @@ def _show_hints(console: Console, page: Page, short: str, name: str, seen: int, 
     last = max(stages)
     trouble = progress.record_hint(f"{short}.{name}", last)
     if trouble:
-        console.print(f" {trouble}")
+        say(console, trouble)
     if last < STAGES:
-        console.print(f" Still stuck?  python grade.py hint {short}.{name}", style="dim")
+        say(console, f"Still stuck?  python grade.py hint {short}.{name}", "dim")
     elif catalog.has_solutions():
-        console.print(f" That was the last.  The solution: python grade.py show {short}.{name} --anyway", style="dim")
+        say(console, f"That was the last.  The solution: python grade.py show {short}.{name} --anyway", "dim")

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-import textwrap
+from dataclasses import dataclass
 
 from rich.console import Console
 
 from drills import catalog
 from drills.catalog import Entry
 from drills.errors import PASSED, WrongUse
+from drills.report import words
 from drills.study import open_page, progress
 from drills.study.answers import Verdict, expected, judge
 from drills.study.page import Page
+from drills.study.prose import say
 from drills.study.question import Question
-from drills.study.render import WIDEST, one_line, show
+from drills.study.render import one_line, show
 
 HOW = {
     "number": "a number",
@@ -29,6 +31,22 @@ HOW = {
 
 class Stop(Exception):
     """The learner has had enough, or the input has ended."""
+
+
+@dataclass
+class Score:
+    """of: questions there are. put: those put so far. unread: answers of which nothing could be made."""
+
+    of: int
+    put: int = 0
+    right: int = 0
+    unread: int = 0
+
+    def count(self, verdict: Verdict) -> None:
+        """Take in the verdict on one answer."""
+        self.put += 1
+        self.right += verdict.right is True
+        self.unread += verdict.right is None
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,16 +66,19 @@ def run(options: argparse.Namespace, console: Console) -> int:
         return PASSED
     typed = sys.stdin.isatty()
     if typed:
-        console.print(" Enter alone skips a question, q ends the quiz.\n", style="dim")
-    right = answered = 0
+        say(console, "Enter alone skips a question, q ends the quiz.", "dim")
+        console.print()
+    score = Score(len(page.questions))
     try:
         for question in page.questions:
-            verdict = _ask(console, lesson, page, question, typed)
-            right += verdict.right is True
-            answered += 1
-    except (Stop, KeyboardInterrupt):
+            score.count(_ask(console, lesson, page, question, typed))
+    except Stop:
         console.print()
-    _end(console, lesson, right, answered, len(page.questions))
+    except KeyboardInterrupt:
+        console.print()
+        _end(console, lesson, score)
+        raise
+    _end(console, lesson, score)
     return PASSED
 
 
@@ -77,28 +98,25 @@ def _ask(console: Console, lesson: Entry, page: Page, question: Question, typed:
         console.print()
     verdict, given = _answer(console, question, typed)
     if verdict.right:
-        _say(console, "Right.", "green")
+        say(console, "Right.", "green")
+    elif verdict.right is None:
+        say(console, f"This cannot be read, and is not counted. {_sentence(verdict.says)}", "yellow")
+        say(console, f"The answer is {expected(question)}.", "yellow")
     else:
         first = f"Not quite. {_sentence(verdict.says)}".strip() if given else "Skipped."
-        _say(console, f"{first} The answer is {expected(question)}.", "yellow")
+        say(console, f"{first} The answer is {expected(question)}.", "yellow")
     show(console, question.explanation, indent=1)
-    _say(console, f"(content/{page.path.name}#self-check)", "dim")
+    say(console, f"(content/{page.path.name}#self-check)", "dim")
     console.print()
     return verdict
 
 
-def _say(console: Console, words: str, style: str) -> None:
-    """One paragraph, a column in from the left like everything else."""
-    width = min(console.width, WIDEST) - 1
-    console.print(textwrap.fill(words, width, initial_indent=" ", subsequent_indent=" "), style=style)
-
-
-def _sentence(words: str) -> str:
-    return words if not words or words[-1] in ".?!" else f"{words}."
+def _sentence(text: str) -> str:
+    return text if not text or text[-1] in ".?!" else f"{text}."
 
 
 def _answer(console: Console, question: Question, typed: bool) -> tuple[Verdict, str]:
-    """Reads an answer. In a terminal one that cannot be read is asked for again; from a pipe it is wrong."""
+    """Reads an answer. In a terminal one that cannot be read is asked for again; from a pipe it is not counted."""
     while True:
         given = _line(console, question, typed)
         if given.casefold() in ("q", "quit"):
@@ -109,8 +127,8 @@ def _answer(console: Console, question: Question, typed: bool) -> tuple[Verdict,
         if verdict.right is not None:
             return verdict, given
         if not typed:
-            return Verdict(False, verdict.says), given
-        _say(console, verdict.says, "yellow")
+            return verdict, given
+        say(console, verdict.says, "yellow")
 
 
 def _line(console: Console, question: Question, typed: bool) -> str:
@@ -124,12 +142,17 @@ def _line(console: Console, question: Question, typed: bool) -> str:
     return line.strip()
 
 
-def _end(console: Console, lesson: Entry, right: int, answered: int, of: int) -> None:
-    """The score. It is kept when every question was put."""
-    if answered < of:
-        console.print(f" Stopped after {answered} of {of} questions, {right} right. Nothing is kept.")
+def _end(console: Console, lesson: Entry, score: Score) -> None:
+    """The score. It is kept when every question was put and every answer could be read."""
+    if score.put < score.of:
+        say(console, f"Stopped after {score.put} of {score.of} questions, {score.right} right. Nothing is kept.")
         return
-    console.print(f" {lesson.short}: {right} of {of} right.", style="bold")
-    trouble = progress.record_quiz(lesson.short, right, of)
+    if score.unread:
+        read = score.of - score.unread
+        could = f"{words.plural(score.unread, 'answer')} could not be read. Nothing is kept."
+        say(console, f"{lesson.short}: {score.right} of {read} right; {could}", "bold")
+        return
+    say(console, f"{lesson.short}: {score.right} of {score.of} right.", "bold")
+    trouble = progress.record_quiz(lesson.short, score.right, score.of)
     if trouble:
-        console.print(f" {trouble}")
+        say(console, trouble)

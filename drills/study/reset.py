@@ -9,6 +9,7 @@ from rich.console import Console
 from drills import catalog
 from drills.errors import PASSED
 from drills.study import shelf, surgery
+from drills.study.prose import say
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,11 +30,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
         exercise = selection.exercises[0]
         new, what = surgery.with_stub(old, exercise, lesson.stub, name), f"{exercise} in {name}"
     if old == new:
-        console.print(f" {what} is the stub already. Nothing was changed.", soft_wrap=True)
+        say(console, f"{what} is the stub already. Nothing was changed.")
         return PASSED
     backup = shelf.replace(lesson.mine, new)
-    console.print(f" {what} is the stub again." if backup else f" {name} is new.", soft_wrap=True)
+    say(console, f"{what} is the stub again." if backup else f"{name} is new.")
     if backup:
-        console.print(f" Your text is kept in mine/{shelf.FOLDER}/{backup.name}", soft_wrap=True)
-        console.print(" python grade.py undo  brings it back.", soft_wrap=True)
+        say(console, f"Your text is kept in mine/{shelf.FOLDER}/{backup.name}")
+        say(console, "python grade.py undo  brings it back.")
     return PASSED

@@ -50,7 +50,9 @@ def test_reset_keeps_the_old_file_and_undo_swaps(root):
     assert mine(root).read_text() == stub
     assert [path.read_text() for path in kept(root)] == [answer]
     assert f"mine/.backup/{kept(root)[0].name}" in said
-    grade(root, "undo")
+    said = grade(root, "undo")
+    assert f"{kept(root)[0].name})." in said
+    assert "Older texts are in mine/.backup/" in said
     assert mine(root).read_text() == answer
     grade(root, "undo")
     assert mine(root).read_text() == stub
@@ -60,6 +62,12 @@ def test_reset_keeps_the_old_file_and_undo_swaps(root):
 def test_reset_of_a_stub_changes_nothing(root):
     assert "is the stub already" in grade(root, "reset l4")
     assert not kept(root)
+
+
+def test_undo_says_that_it_swaps_and_where_older_texts_are(root):
+    said = grade(root, "undo --help")
+    assert "Swaps the last two texts" in said
+    assert "mine/.backup/" in said
 
 
 def test_undo_of_one_lesson_leaves_the_others(root):

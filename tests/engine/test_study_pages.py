@@ -129,12 +129,22 @@ def test_a_quiz_from_a_pipe_keeps_the_score(root):
 
 
 def test_wrong_answers_get_their_reason_and_the_explanation(root):
-    said = quiz(root, "10.69\na\n3\nx\n\n-inf\n").stdout
+    said = quiz(root, "10.69\na\n3\n9\n\n-inf\n").stdout
     assert "Not quite. 10.69: ln 2: the natural rule. The answer is 11 (base 2)." in said
     assert "It is 10 + 1." in said
     assert "a: that is NaN. The answer is b)" in said
     assert "Skipped. The answer is 43." in said
     assert said.endswith("l4: 1 of 6 right.\n")
+
+
+def test_an_answer_from_a_pipe_that_cannot_be_read_is_neither_right_nor_wrong(root):
+    done = quiz(root, RIGHT.replace("11", "eleven"))
+    assert done.returncode == 0
+    assert "This cannot be read, and is not counted. Type a number" in done.stdout
+    assert "The answer is 11 (base 2)." in done.stdout
+    assert "Not quite" not in done.stdout
+    assert done.stdout.endswith("l4: 5 of 5 right; 1 answer could not be read. Nothing is kept.\n")
+    assert not (root / "mine" / ".progress.json").exists()
 
 
 @pytest.mark.parametrize("answers", ["", "11\n", "11\nq\n", "11\nb"])
@@ -209,11 +219,22 @@ def test_control_c_in_a_quiz_is_no_traceback(root):
     process, ours = on_a_terminal(root, "quiz", "l4")
     read_until(ours, "a number >")
     process.send_signal(signal.SIGINT)
-    said = read_until(ours, "kept")
+    said = read_until(ours, "grade.py: stopped")
     assert "Stopped after 0 of 6" in said
     assert "Traceback" not in said
-    assert process.wait(20) == 0
+    assert process.wait(20) == 130
     os.close(ours)
+
+
+def test_a_refusal_on_a_terminal_cuts_no_word_and_no_command(root):
+    process, ours = on_a_terminal(root, "show", "l4")
+    lines = [line.strip() for line in read_until(ours, "--anyway\r\n").split("\r\n")]
+    assert process.wait(20) == 2
+    os.close(ours)
+    assert max(map(len, lines)) <= 80
+    assert len(lines) > 2
+    assert any("python grade.py l4" in line for line in lines)
+    assert any("add --anyway" in line for line in lines)
 
 
 def test_on_a_terminal_a_page_goes_through_the_pager_in_color(root):
