@@ -25,6 +25,7 @@ from drills.report import points_file
 from drills.report.model import LEVELS
 from drills.report.points import Points, shown
 from drills.stubs import BEGIN, END
+from drills.study import prose
 
 POINTS = "points.toml"
 RUN_TIME = ("torch", "triton", "numpy", "pytest", "rich", "safetensors", "tomli")
@@ -93,8 +94,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     except OSError as error:
         raise WrongUse(f"{options.out} cannot be written: {error.strerror or error}") from None
     lessons = ", ".join(one.lesson.short for one in selections)
-    console.print(f" {options.out} grades {lessons}.", soft_wrap=True)
-    console.print(" Upload it in Gradescope under Configure Autograder; choose Ubuntu 22.04 or newer.", soft_wrap=True)
+    prose.say(console, f"{options.out} grades {lessons}.")
+    prose.say(console, "Upload it in Gradescope under Configure Autograder; choose Ubuntu 22.04 or newer.")
     return PASSED
 
 

@@ -24,6 +24,7 @@ from drills.errors import PASSED, NoIsolation, NothingGraded, WrongUse
 from drills.report import outputs
 from drills.report.model import LEVELS
 from drills.sandbox import isolation
+from drills.study import prose
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +116,7 @@ def _draw(path: Path, console: Console) -> int:
         raise WrongUse(f"{path} is there already: a seed is drawn once") from None
     except OSError as error:
         raise WrongUse(f"{path} cannot be written: {error.strerror or error}") from None
-    console.print(f" {path} holds a new secret seed. Its hash, to publish: {drawn.sha256}", soft_wrap=True)
+    prose.say(console, f"{path} holds a new secret seed. Its hash, to publish: {drawn.sha256}")
     return PASSED
 
 

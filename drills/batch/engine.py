@@ -23,6 +23,7 @@ from drills.batch.settings import PUBLIC_SEED, Settings
 from drills.errors import FAILED, GRADER_FAILED, PASSED, GraderFailed, NothingGraded, WrongUse
 from drills.report import batch_screen, outputs, standing, words
 from drills.report.submission import Submission
+from drills.study import prose
 
 
 @dataclass(frozen=True)
@@ -75,13 +76,13 @@ class Batch:
         self.place.write_batch(self.tree)
         found = outputs.write_all(self.place.root, self.place.submissions, writing, frozen.refused)
         if count.done > count.graded:
-            self.console.print(f" {count.graded} graded now, {count.done - count.graded} as before")
+            prose.say(self.console, f"{count.graded} graded now, {count.done - count.graded} as before")
         for line in batch_screen.summary_lines(found, self.wishes.shown, self.console, self.how.isolation):
             self.console.print(line, soft_wrap=True)
         if count.errors:
             failed = words.plural(count.errors, "submission")
-            self.console.print(f" The grader failed on {failed}: give the same command again.")
-            self.console.print(f" Why is in {self.place.logs}/workers.txt", soft_wrap=True)
+            says = f"The grader failed on {failed}: give the same command again."
+            prose.say(self.console, f"{says} Why is in {self.place.logs}/workers.txt")
             return GRADER_FAILED
         if not count.total and not self.wishes.exit_zero:
             raise NothingGraded(_nothing(self.folder, self.how, self.shard))
@@ -106,9 +107,8 @@ class Batch:
                         count.count(done)
             except KeyboardInterrupt:
                 progress.__exit__()
-                self.console.print(
-                    f" Stopped: {count.done} of {count.total} have a result. The same command goes on from here."
-                )
+                says = f"Stopped: {count.done} of {count.total} have a result. The same command goes on from here."
+                prose.say(self.console, says)
                 raise
         return count
 
@@ -176,7 +176,8 @@ class Batch:
             "ended": None,
         }
         if old is not None and old.get("fingerprint") != mark:
-            self.console.print(f" Not as in the last run: {changes.changed(old, self.tree)}. All are graded anew.")
+            says = f"Not as in the last run: {changes.changed(old, self.tree)}. All are graded anew."
+            prose.say(self.console, says)
         self.place.write_batch(self.tree)
         return {"fingerprint": mark, "isolation": self.how.isolation, "seed_sha256": secret.sha256}
 

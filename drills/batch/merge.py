@@ -19,6 +19,7 @@ from drills.batch import names
 from drills.batch.place import Place
 from drills.errors import FAILED, GRADER_FAILED, PASSED, GraderFailed, WrongUse
 from drills.report import batch_screen, outputs, standing, words
+from drills.study import prose
 
 ALIKE = {
     "lessons": "the lessons differ",
@@ -72,9 +73,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
             "counts": counts,
         }
     )
-    console.print(f" {words.plural(taken, 'submission')} from {words.plural(len(places), 'shard')}")
+    prose.say(console, f"{words.plural(taken, 'submission')} from {words.plural(len(places), 'shard')}")
     for line in missing:
-        console.print(f" Missing: {line}")
+        prose.say(console, f"Missing: {line}")
     for line in batch_screen.summary_lines(found, str(options.out), console, trees[0]["isolation"]):
         console.print(line, soft_wrap=True)
     if missing:

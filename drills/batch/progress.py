@@ -15,6 +15,7 @@ from rich.text import Text
 from drills.batch.tally import Tally
 from drills.report import standing, words
 from drills.report.rows import QUIET, TITLE
+from drills.study import prose
 
 EVERY = 30.0
 MOST_CAUSES = 2
@@ -36,7 +37,7 @@ class Progress:
         if self.live:
             self.live.start()
         else:
-            self.console.print(Text(f" {self.head}"), soft_wrap=True)
+            prose.say(self.console, self.head)
         self.show()
         return self
 
@@ -50,7 +51,7 @@ class Progress:
             self.live.update(Text("\n").join(self.lines()), refresh=True)
         elif self.clock() - self.shown >= EVERY:
             self.shown = self.clock()
-            self.console.print(Text(f" {self.tally.done} of {self.tally.total} · {self.pace()}"), soft_wrap=True)
+            prose.say(self.console, f"{self.tally.done} of {self.tally.total} · {self.pace()}")
 
     def lines(self) -> list[Text]:
         """The lines for a terminal, each at most as wide as it is."""

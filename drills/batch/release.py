@@ -18,6 +18,7 @@ from drills import catalog
 from drills.catalog import ROOT, Entry
 from drills.errors import PASSED, GraderFailed, NothingGraded, WrongUse
 from drills.report import words
+from drills.study import prose
 
 FILES = (
     "LICENSE",
@@ -74,8 +75,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         write(out, chosen)
     except OSError as error:
         raise GraderFailed(f"{error.filename or options.out}: {error.strerror or error}") from None
-    console.print(f" {words.plural(len(chosen), 'lesson')} in {options.out}: pages, tests, stubs, the grader.")
-    console.print(" Left out: solutions, known answers, the book, tools of authors and instructors.")
+    prose.say(console, f"{words.plural(len(chosen), 'lesson')} in {options.out}: pages, tests, stubs, the grader.")
+    prose.say(console, "Left out: solutions, known answers, the book, tools of authors and instructors.")
     console.print(f" Look at it:  cd {options.out} && python grade.py list", soft_wrap=True)
     return PASSED
 
