@@ -8,6 +8,7 @@ for themselves. Everything else is an object with one of these keys:
     {"dtype": "fp16"}                           a Triton dtype
     {"torch": "float16"}                        a torch dtype
     {"tuple": [...]}                            a tuple or list
+    {"tuple": [...], "fields": ["x", "y"]}      a NamedTuple
     {"function": "name", "line": 12, "closure": {...}}      a @triton.jit function or plain function of the file
     {"module": "math"}                          a module
     {"other": "set"}                            anything else: its type's name; the gate cannot build it
@@ -19,6 +20,9 @@ for themselves. Everything else is an object with one of these keys:
 from __future__ import annotations
 
 import math
+from collections import namedtuple
+from collections.abc import Iterable
+from keyword import iskeyword
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -41,7 +45,8 @@ def encode(value: Any, depth: int = 0) -> Any:
     if kind == "constexpr":
         return {"constexpr": encode(getattr(value, "value", None), depth + 1)}
     if isinstance(value, (tuple, list)):
-        return {"tuple": [encode(item, depth + 1) for item in value]}
+        items, fields = [encode(item, depth + 1) for item in value], fields_of(value)
+        return {"tuple": items, "fields": fields} if fields else {"tuple": items}
     if kind == "dtype":
         home = str(getattr(type(value), "__module__", ""))
         return {"torch": str(value).removeprefix("torch.")} if home.startswith("torch") else {"dtype": str(value)}
@@ -55,6 +60,32 @@ def encode(value: Any, depth: int = 0) -> Any:
         "line": function.__code__.co_firstlineno,
         "closure": closure_of(function, depth + 1),
     }
+
+
+def fields_of(value: Any) -> list[str]:
+    """The names of a NamedTuple's items; none for any other value."""
+    names = getattr(type(value), "_fields", None) if isinstance(value, tuple) else None
+    return list(names) if isinstance(names, tuple) and are_fields(names, len(value)) else []
+
+
+def are_fields(names: Any, count: int) -> bool:
+    """Whether these can be the names of a NamedTuple's `count` items: different identifiers, none a keyword."""
+    return (
+        isinstance(names, (list, tuple))
+        and 0 < len(names) == count
+        and all(isinstance(one, str) and one.isidentifier() and one[0] != "_" and not iskeyword(one) for one in names)
+        and len(set(names)) == count
+    )
+
+
+def tupled(items: Iterable[Any], fields: Any = None) -> tuple:
+    """A tuple; a NamedTuple if there are fields. ValueError for fields that cannot be."""
+    made = tuple(items)
+    if not fields:
+        return made
+    if not are_fields(fields, len(made)):
+        raise ValueError("a NamedTuple's fields are different identifiers, one an item")
+    return namedtuple("Named", fields)(*made)
 
 
 def plain(value: Any) -> FunctionType | None:

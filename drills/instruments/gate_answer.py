@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from drills.instruments.constants import tupled
+
 MAX_ERROR = 2000
 LOADING_S = 5.0
 """Seconds in which the graded file must be loaded."""
@@ -108,8 +110,11 @@ def path(name: str, order: dict[str, int]) -> tuple[int, ...]:
 
 
 def as_tuple(kind: Any) -> Any:
-    """JSON's lists of types as the tuples that Triton expects."""
-    return tuple(as_tuple(part) for part in kind) if isinstance(kind, list) else kind
+    """JSON's lists of types, and its NamedTuples of types, as the tuples that Triton expects."""
+    fields = None
+    if isinstance(kind, dict):
+        kind, fields = kind["tuple"], kind["fields"]
+    return tupled((as_tuple(part) for part in kind), fields) if isinstance(kind, list) else kind
 
 
 def failed(kind: str, error: str, line: int | None = None, node: str = "") -> dict[str, Any]:

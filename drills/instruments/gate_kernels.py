@@ -14,7 +14,7 @@ import sys
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from drills.instruments.constants import MAX_DEPTH, closure_of, plain
+from drills.instruments.constants import MAX_DEPTH, closure_of, plain, tupled
 
 NAME = "graded_by_the_gate"
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -134,7 +134,7 @@ class GradedFile:
         if "torch" in value:
             return getattr(sys.modules["torch"], str(value["torch"]))
         if "tuple" in value:
-            return tuple(self.decode(item, keep) for item in value["tuple"])
+            return tupled((self.decode(item, keep) for item in value["tuple"]), value.get("fields"))
         if "module" in value and value["module"] in sys.modules:
             return sys.modules[value["module"]]
         if "function" in value:

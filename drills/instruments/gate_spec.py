@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from drills.instruments.constants import are_fields
 from drills.instruments.notes import Launch
 
 MAX_PARAMETERS = 200
@@ -138,7 +139,12 @@ def number(value: Any, low: int, high: int) -> int:
 
 
 def types(kind: Any, depth: int = 0) -> Any:
-    """A type's text, or a list of them for a tuple argument."""
+    """A type's text, or a list of them for a tuple argument; a dict with its fields for a NamedTuple."""
+    if depth < MAX_DEPTH and isinstance(kind, dict):
+        parts, fields = kind.get("tuple"), kind.get("fields")
+        if len(kind) != 2 or not isinstance(parts, list) or not are_fields(fields, len(parts)):
+            raise Malformed("a type is no NamedTuple of types")
+        return {"tuple": types(parts, depth), "fields": list(fields)}
     if isinstance(kind, (list, tuple)) and depth < MAX_DEPTH:
         return [types(part, depth + 1) for part in kind]
     return matching(TYPE, kind)
@@ -162,11 +168,15 @@ def is_size(value: Any) -> bool:
 
 def flat(kinds: Any) -> list[str]:
     """All types in nested lists of types."""
+    kinds = [kind["tuple"] if isinstance(kind, dict) else kind for kind in kinds]
     return [one for kind in kinds for one in (flat(kind) if isinstance(kind, (list, tuple)) else [kind])]
 
 
 def show_type(kind: Any) -> str:
-    """A type as Triton writes it."""
+    """A type as Triton writes it; of a NamedTuple, its fields too."""
+    if isinstance(kind, dict):
+        parts = zip(kind["fields"], kind["tuple"], strict=True)
+        return f"({', '.join(f'{name}: {show_type(part)}' for name, part in parts)})"
     return f"({', '.join(show_type(part) for part in kind)})" if isinstance(kind, (list, tuple)) else kind
 
 

@@ -29,7 +29,7 @@ class Launch:
 
     line: line of the kernel's `def` (or of its first decorator) in the graded file.
     signature: parameter → Triton type ("*fp16", "i32", "constexpr" …) as the JIT would specialise it; a tuple
-        argument is a list of types, nested where it is.
+        argument is a list of types, nested where it is; a NamedTuple is {"tuple": [types], "fields": [names]}.
     constants: constexpr parameter → value as `constants.encode` writes it, None arguments and integers equal to 1
         included where the JIT folds them. A part of a tuple argument is named "x.0", "x.1" ….
     divisible: parameters (or parts) whose value (or address) the JIT would know to be a multiple of 16.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import torch
@@ -10,6 +11,11 @@ from drills.instruments.notes import Finding
 from drills.instruments.provenance import KERNEL, OTHER, Provenance, address
 from drills.instruments.trees import leaves
 from drills.instruments.views import View, overlap
+
+HELD = 1 << 20
+"""Bytes of the largest result that is held after its call."""
+
+FRESH = "Allocate the results in every call: whoever still holds the earlier ones would see them change."
 
 ALLOWED = (
     "Results must come from launched @triton.jit kernels. Around them torch may allocate, fill, view, copy and cast; "
@@ -24,6 +30,21 @@ def named(results: Any) -> dict[str, torch.Tensor]:
     if not isinstance(results, (list, tuple)):
         return {}
     return {name: t for i, one in enumerate(results) for name, t in leaves(one, f"result {i}")}
+
+
+class Kept:
+    """The results of the last calls, held so that nobody else is given their memory: who hands it out again is seen."""
+
+    def __init__(self, calls: int = 4) -> None:
+        self.calls: deque[list[torch.Tensor]] = deque(maxlen=calls)
+
+    def findings(self, returned: Any) -> list[Finding]:
+        """A finding on the first result in memory of an earlier one. From now on these results are held too."""
+        results = {name: tensor for name, tensor in named(returned).items() if tensor.numel()}
+        earlier = {address(tensor) for tensors in self.calls for tensor in tensors}
+        again = [name for name, tensor in results.items() if address(tensor) in earlier]
+        self.calls.append([one for one in results.values() if one.untyped_storage().nbytes() <= HELD])
+        return [Finding("shares_memory", f"{name} is memory of an earlier call's result", FRESH) for name in again[:1]]
 
 
 def view(tensor: torch.Tensor) -> View:

@@ -1,5 +1,7 @@
 """Kernels that compile, in the many ways in which a learner may write them. Read by test_gate_kernels."""
 
+from typing import NamedTuple
+
 import triton
 import triton.language as tl
 
@@ -53,6 +55,22 @@ def takes_a_mask_or_none(x, mask, n, B: tl.constexpr):
 def takes_tuples(pair, shape, B: tl.constexpr):
     i = tl.arange(0, B)
     tl.store(pair[1] + i, tl.load(pair[0] + i, mask=i < shape[0], other=0.0) * shape[1], mask=i < shape[0])
+
+
+class Strides(NamedTuple):
+    row: int
+    column: int
+
+
+class Table(NamedTuple):
+    data: object
+    by: Strides
+
+
+@triton.jit
+def takes_named_tuples(x, table, fixed: tl.constexpr, B: tl.constexpr):
+    at = tl.arange(0, B) * table.by.row + table.by.column * fixed.column
+    tl.store(x + at, tl.load(table.data + at) + table.by[0] + fixed.row)
 
 
 @triton.jit

@@ -2,6 +2,7 @@
 
 import ctypes
 import dataclasses
+import typing
 
 import numpy
 import torch
@@ -504,6 +505,26 @@ def a_masked_lane_is_used():
 @case
 def a_masked_lane_is_used_with_zeros():
     return seen(leaning, {"x": torch.ones(3)}, masked_fill="zero")
+
+
+class Strides(typing.NamedTuple):
+    row: int
+    column: int
+
+
+@triton.jit
+def named_kernel(o_ptr, by, FIXED: tl.constexpr):
+    tl.store(o_ptr, by.row * 10.0 + by.column + FIXED.row)
+
+
+@case
+def strides_in_a_named_tuple():
+    def function(x):
+        o = torch.empty(1)
+        named_kernel[(1,)](o, Strides(*x.stride()), Strides(100, 0))
+        return o
+
+    return seen(function, {"x": torch.ones(2, 3)})
 
 
 @triton.jit

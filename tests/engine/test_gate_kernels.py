@@ -27,6 +27,18 @@ GOOD = {
         "takes_tuples", FILE, {"pair": ["*fp32", "*fp32"], "shape": ["i32", "constexpr"], "B": (C, 64)},
         "pair.0 pair.1", parts={"shape.1": 1},
     ),
+    "takes named tuples": launch(
+        "takes_named_tuples",
+        FILE,
+        {
+            "x": "*fp32",
+            "table": {"tuple": ["*fp32", {"tuple": ["i32", "constexpr"], "fields": ["row", "column"]}],
+                      "fields": ["data", "by"]},
+            "fixed": (C, {"tuple": [3, 4], "fields": ["row", "column"]}),
+            "B": (C, 64),
+        },
+        "x table.0 table.1.0", parts={"table.1.1": 1},
+    ),
     "takes a dtype": launch("takes_a_dtype", FILE, {**PLAIN, "ACC": (C, {"dtype": "fp32"})}),
     "takes a function": launch("takes_a_function", FILE, {**PLAIN, "F": (C, FUNCTION)}),
     "takes scalars": launch("takes_scalars", FILE, {**PLAIN, "scale": "fp32", "on": "u1"}),

@@ -7,13 +7,14 @@ import math
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from gate_bench import PLAIN, C, launch
 
 from drills.author import widths
 from drills.instruments import constants, gate_advice, gate_binary
-from drills.instruments.constants import closure_of, encode
+from drills.instruments.constants import closure_of, encode, tupled
 from drills.instruments.gate_binary import accesses, figures, statements
 from drills.instruments.gate_plan import SETTLE_S, Entry, Plan
 from drills.instruments.gate_report import CompileReport, Text, main_width, width_advice
@@ -24,6 +25,13 @@ from drills.report.model import ExerciseResult, LessonResult
 
 FILE = Path(__file__).with_name("gate_accepted.py")
 NOTE = launch("calls_a_helper", FILE, PLAIN)
+UNFIT = (["a"], ["a", "a"], ["a", "b()"], ["a", "class"], ["a", "_b"], ["a", ""], ["a", 1], "ab", {"a": 1, "b": 2})
+"""What cannot be the names of a NamedTuple's two items; the texts are no list."""
+
+
+class Strides(NamedTuple):
+    row: int
+    column: float
 
 
 def spec(**more: object) -> Spec:
@@ -66,6 +74,9 @@ def test_the_examples_hold(module):
         {"signature": {"__x y": "i32"}},
         {"signature": ["x"]},
         {"signature": {f"x{i}": "i32" for i in range(300)}},
+        *({"signature": {"x": {"tuple": ["i32", "i32"], "fields": fields}}} for fields in UNFIT),
+        {"signature": {"x": {"tuple": "i32", "fields": ["a", "b", "c"]}}},
+        {"signature": {"x": {"tuple": ["i32"], "fields": ["a"], "other": 1}}},
         {"constants": {"B": math.inf}},
         {"constants": {"B": "x" * 50_000}},
         {"constants": {"B": object()}},
@@ -92,6 +103,22 @@ def test_a_call_is_shown_with_its_types_and_constants():
     shown = checked(launch("calls_a_helper", FILE, {**wide, "BLOCK_N": (C, 64)})).called()
     assert shown.startswith("calls_a_helper(pointer_0: *fp16, ") and shown.endswith(", …, BLOCK_N=64)")
     assert len(shown) <= 110
+
+
+@pytest.mark.parametrize("fields", UNFIT, ids=str)
+def test_a_named_tuple_is_made_of_identifiers_only(fields):
+    with pytest.raises(ValueError, match="different identifiers"):
+        tupled((1, 2), fields)
+
+
+def test_a_named_tuple_keeps_its_fields():
+    kind = {"tuple": ["*fp16", {"tuple": ["i32"], "fields": ["row"]}], "fields": ["data", "by"]}
+    made = checked(replace(NOTE, signature={**NOTE.signature, "t": kind}))
+    assert made.signature["t"] == kind and made.reads_half
+    assert "t: (data: *fp16, by: (row: i32))" in made.called()
+    assert encode(Strides(3, math.inf)) == {"tuple": [3, {"float": "inf"}], "fields": ["row", "column"]}
+    named = tupled((3, 4), ["row", "column"])
+    assert (named.row, named.column) == named == (3, 4)
 
 
 def test_the_largest_with_the_most_alignment_stands_for_the_rest():

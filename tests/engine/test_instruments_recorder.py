@@ -301,6 +301,13 @@ def test_a_launch_is_noted_as_the_jit_would_specialize_it(cases):
     assert launch["grid"] == [1, 1, 1] and SOURCE[launch["line"] - 1].startswith("@triton.jit")
 
 
+def test_a_named_tuple_is_noted_with_its_fields(cases):
+    (launch,) = cases["strides_in_a_named_tuple"]["launches"]
+    assert launch["signature"]["by"] == {"tuple": ["i32", "constexpr"], "fields": ["row", "column"]}
+    assert launch["constants"]["FIXED"] == {"tuple": [100, 0], "fields": ["row", "column"]}
+    assert cases["strides_in_a_named_tuple"]["results"] == [[131.0]]
+
+
 def test_an_autotuned_kernel_is_launched_once_with_its_first_configuration(cases):
     (launch,) = cases["an_autotuned_launch_is_noted_once"]["launches"]
     assert (launch["constants"]["BLOCK"], launch["num_warps"], launch["num_stages"]) == (8, 2, 4)

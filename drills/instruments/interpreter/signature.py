@@ -14,7 +14,7 @@ from triton.backends.compiler import BaseBackend
 from triton.runtime import interpreter as plain
 from triton.runtime import jit
 
-from drills.instruments.constants import closure_of, encode
+from drills.instruments.constants import closure_of, encode, fields_of
 from drills.instruments.notes import Launch
 
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
@@ -94,7 +94,7 @@ def launch(kernel: Any, params: list, values: dict[str, Any], grid: tuple, optio
     divisible: list[str] = []
     for param in params:
         kind, key = specialised(param, values[param.name])
-        signature[param.name] = _listed(kind)
+        signature[param.name] = _listed(kind, values[param.name])
         for path, one, mark, value in _parts(param.name, kind, key, values[param.name]):
             if one == "constexpr":
                 constants[path] = encode(value)
@@ -141,8 +141,11 @@ def _parts(path: str, kind: Any, key: Any, value: Any) -> Iterator[tuple[str, An
         yield path, kind, key, value
 
 
-def _listed(kind: Any) -> Any:
-    return [_listed(one) for one in kind] if isinstance(kind, (tuple, list)) else kind
+def _listed(kind: Any, value: Any) -> Any:
+    if not isinstance(kind, (tuple, list)):
+        return kind
+    kinds, fields = [_listed(one, item) for one, item in zip(kind, value, strict=True)], fields_of(value)
+    return {"tuple": kinds, "fields": fields} if fields else kinds
 
 
 def known_options() -> set[str]:
