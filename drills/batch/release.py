@@ -29,7 +29,6 @@ FILES = (
     "content/figures/scorecard.svg",
     ".gitignore",
     ".devcontainer/devcontainer.json",
-    "colab.ipynb",
 )
 AUTHORS = ("author", "batch", "book", "lessons")
 """Folders of drills/ that are not copied as they are: tools of authors and instructors; lessons go one by one."""
@@ -50,6 +49,7 @@ _LINK = re.compile(r"(?P<open>\s\()?\[(?P<text>[^\]]*)\]\((?P<file>[\w./-]+\.md)
 _BOOK = re.compile(r"^\|[^|\n]*\| [^|\n]*\bthe book\b.*\n", re.MULTILINE)
 """A line of the README's table of packages that is about the book, which is not in the copy."""
 
+_FIRST = re.compile(r"^## Your first exercise.*?^### ", re.MULTILINE | re.DOTALL)
 _SHOWN = re.compile(r"<!-- for students\n(.*?)-->\n", re.DOTALL)
 
 
@@ -99,7 +99,10 @@ def write(out: Path, lessons: list[Entry]) -> None:
     for lesson in lessons:
         write_lesson(out, lesson, there)
     readme = for_students((ROOT / "README.md").read_text(encoding="utf-8"))
-    (out / "README.md").write_text(without_broken_links(readme, there), encoding="utf-8")
+    first = _FIRST.sub(lambda steps: of_a_lesson_there(steps[0], lessons), readme)
+    (out / "README.md").write_text(without_broken_links(first, there), encoding="utf-8")
+    notebook = (ROOT / "colab.ipynb").read_text(encoding="utf-8")
+    (out / "colab.ipynb").write_text(of_a_lesson_there(notebook, lessons), encoding="utf-8")
 
 
 def write_lesson(out: Path, lesson: Entry, there: frozenset[str]) -> None:
@@ -123,6 +126,16 @@ def for_students(readme: str) -> str:
     for old, new in CUTS.items():
         text = text.replace(old, new)
     return re.sub(r"\n{3,}", "\n\n", _BOOK.sub("", text))
+
+
+def of_a_lesson_there(text: str, lessons: list[Entry]) -> str:
+    """A text that leads through a first exercise: through that of the first lesson, where its own is left out."""
+    new = lessons[0]
+    for old in catalog.lessons():
+        if old not in lessons:
+            text = re.sub(rf"\b{old.short}\b", new.short, text.replace(old.stem, new.stem))
+            text = re.sub(rf"(?<=[`. ]){old.exercises[0]}\b", new.exercises[0], text)
+    return text
 
 
 def without_broken_links(page: str, there: frozenset[str]) -> str:

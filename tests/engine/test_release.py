@@ -73,7 +73,16 @@ def test_its_readme_is_true(copy):
     assert all(old in readme for old in release.CUTS)
 
 
-def test_everything_that_its_readme_names_is_in_it(copy):
+@pytest.fixture(scope="module")
+def one_lesson(tmp_path_factory):
+    out = tmp_path_factory.mktemp("release") / "one"
+    grade(ROOT, "release", str(out), "l2")
+    return out
+
+
+@pytest.mark.parametrize("which", ["copy", "one_lesson"])
+def test_everything_that_its_readme_names_is_in_it(which, request):
+    copy = request.getfixturevalue(which)
     text = (copy / "README.md").read_text()
     links = re.findall(r"\]\(([^)#:]+)\)", text)
     paths = [one for one in re.findall(r"`([\w./-]+)`", text) if re.search(r"\w/|\.(py|md|txt|yml|ipynb|html)$", one)]
@@ -82,9 +91,11 @@ def test_everything_that_its_readme_names_is_in_it(copy):
         assert (copy / path).exists(), path
     for module in re.findall(r"python -m ([\w.]+)", text):
         assert module in ("pip", "venv", "pytest") or (copy / f"{module.replace('.', '/')}.py").is_file(), module
-    given = set(re.findall(r"python grade\.py ([a-z]\w*)", text))
+    given = set(re.findall(r"python grade\.py ([a-z]\w*)", text + (copy / "colab.ipynb").read_text()))
+    named = set(re.findall(r"\bl\d\b", text + (copy / "colab.ipynb").read_text()))
+    assert named and named <= {one.short for one in catalog.lessons(copy)}
     there = set(re.findall(r"^  (\w+) ", grade(copy, "--help"), re.MULTILINE))
-    assert given <= there | {one.short for one in catalog.lessons()}
+    assert given <= there | named
     for line in (copy / "requirements.txt").read_text().splitlines():
         assert line.startswith("#") or f"{line.split('=')[0]}" in text
     assert "the book" not in text
