@@ -97,6 +97,7 @@ def test_junit_of_a_class_has_a_case_an_exercise():
     assert [case.get("name") for case in root[0].iter("testcase")] == [
         "l4.merge_state", "l4.merge_state_in_place", "l4.merge_states", "l4.variable_length_merge_states"
     ]  # fmt: skip
+    assert [suite.get("time") for suite in root[:3]] == ["2.000", "3.000", "4.000"]
 
 
 def test_junit_of_an_empty_class():
