@@ -70,14 +70,18 @@ def finding(found: Finding, level: str, called: str = "") -> Failure:
 def raised(
     type_name: str, message: str, level: str, called: str = "", line: int | None = None, source: str = ""
 ) -> Failure:
-    """The learner's code raised an exception: its own line is shown, never ours."""
-    got = f"{type_name}: {message}" if message else type_name
+    """The learner's code raised an exception: its own line is shown, never ours.
+
+    What the interpreter cannot run may be right, so it is a kind of its own.
+    """
+    beyond = type_name == "NotInterpreted"
+    got = message if beyond else f"{type_name}: {message}" if message else type_name
     return Failure(
-        kind="exception",
+        kind="not_interpreted" if beyond else "exception",
         level=level,
         called=called,
         got=got,
-        expected="a result, with no exception",
+        expected="a kernel that the interpreter can run" if beyond else "a result, with no exception",
         likely=_advice_for(type_name, message, within=line is not None),
         line=line,
         source=source,
@@ -85,6 +89,11 @@ def raised(
 
 
 ADVICE = (
+    (
+        "NotInterpreted",
+        "",
+        "It may well be right: nothing here can tell. Write it with tl's functions: tl.exp2, tl.log2, tl.fma …",
+    ),
     ("NotImplementedError", "", "This part is still the stub's. Write it, or return an answer from every branch."),
     ("ValueError", "power of 2", "Sizes of a block are powers of two: round up with triton.next_power_of_2, and mask."),
     (

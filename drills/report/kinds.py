@@ -12,6 +12,7 @@ PHRASES = {
     "wrong_form": "results of the wrong number, shape or dtype",
     "assertion": "a property of the result does not hold",
     "exception": "an exception was raised",
+    "not_interpreted": "only a GPU could run the kernel, so it was not judged",
     "timeout": "no answer in time",
     "crash": "the process crashed",
     "exit": "the code ended its own process",

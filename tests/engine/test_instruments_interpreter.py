@@ -57,7 +57,7 @@ RIGHT = {
     "libdevice_functions": (CRASHES, [3.0, 17.0]),
     "assembly_is_announced": (
         WRONG,
-        "tl.inline_asm_elementwise runs on a GPU only: the interpreter that grades here cannot run it",
+        "tl.inline_asm_elementwise runs on a GPU only: this grader runs kernels in an interpreter and cannot judge it",
     ),
     "atomic_max_and_min_of_floats": (SAME, [1.0, -1.5]),
     "tuples_of_pointers": (SAME, [3.0, 4.0]),

@@ -48,6 +48,14 @@ def test_usual_exceptions_come_with_advice(kind, message, word):
     assert failure.got == f"{kind}: {message}" and word in failure.likely and bool(failure.likely) == bool(word)
 
 
+def test_what_only_a_gpu_can_run_is_not_called_wrong():
+    words = "libdevice.erf runs on a GPU only: this grader runs kernels in an interpreter and cannot judge it"
+    failure = judge.raised("NotInterpreted", words, "value", line=3, source="x")
+    assert (failure.kind, failure.got) == ("not_interpreted", words)
+    assert "may well be right" in failure.likely and "tl.exp2" in failure.likely
+    assert "result" not in failure.expected
+
+
 def test_every_death_says_what_to_do():
     for kind in ("timeout", "crash", "exit", "flood", "oversized", "malformed", "memory", "processes"):
         failure = judge.death(kind, "what happened", "value")

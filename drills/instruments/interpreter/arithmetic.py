@@ -37,7 +37,7 @@ class NotInterpreted(NotImplementedError):
     """The kernel may be right, but only a GPU can run it."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what} runs on a GPU only: the interpreter that grades here cannot run it")
+        super().__init__(f"{what} runs on a GPU only: this grader runs kernels in an interpreter and cannot judge it")
 
 
 def numpy_type(dtype: Any) -> np.dtype:
