@@ -11,6 +11,7 @@ from collections.abc import Callable
 from markdown_it.token import Token
 from rich.style import Style
 
+from drills.study import diagram
 from drills.study.maths import to_text
 from drills.study.text import BOLD, CODE, DIM, PLAIN, Line, plain, table, trimmed, wrapped
 
@@ -94,9 +95,9 @@ def _fence(token: Token, inside: list[Token], width: int) -> list[Line]:
         return []
     if language == "math":
         return _formula(token.content, width)
-    text = token.content.rstrip("\n")
     if language == "mermaid":
-        text = "(a diagram, drawn on GitHub)\n" + text.replace("<br/>", " · ")
+        return _diagram(token.content, width)
+    text = token.content.rstrip("\n")
     room = width - 2
     found: list[Line] = []
     for line in text.split("\n"):
@@ -105,6 +106,16 @@ def _fence(token: Token, inside: list[Token], width: int) -> list[Line]:
         for begin in range(0, max(len(line), 1), room):
             cut, end = max(begin, min(at, begin + room)), begin + room
             found.append(trimmed([("  " + line[begin:cut], CODE), (line[cut:end], DIM)]))
+    return found
+
+
+def _diagram(source: str, width: int) -> list[Line]:
+    """What a diagram says, arrow by arrow; where it is drawn."""
+    found: list[Line] = [[("  (a diagram: drawn on GitHub)", DIM)]]
+    for sentence in diagram.sentences(source):
+        margin = " " * (2 + len(sentence) - len(sentence.lstrip()))
+        pieces = wrapped([(sentence.strip(), CODE)], width - len(margin) - 2)
+        found += [[(margin if i == 0 else f"{margin}  ", PLAIN), *piece] for i, piece in enumerate(pieces)]
     return found
 
 

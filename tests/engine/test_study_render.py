@@ -123,6 +123,13 @@ def test_code_longer_than_a_line_is_broken():
     assert shown("```\nabcdefgh\n```", 9) == "   abcdef\n   gh\n"
 
 
+def test_a_diagram_is_told_in_sentences():
+    chart = '```mermaid\nflowchart LR\n    A["one<br/>x"] -->|"a word"| B["the second"]\n```'
+    note = "   (a diagram: drawn on GitHub)\n"
+    assert shown(chart, 60) == note + "   one (x) → the second: a word\n"
+    assert shown("```mermaid\npie\n```", 60) == note
+
+
 def test_formulas_too_long_for_one_line_go_below_each_other():
     long = "a_{long} = " + " + ".join("bcdefgh" * 2 for _ in range(3))
     assert shown(f"```math\n{long} \\qquad {long}\n```", 80).count("\n") == 2
