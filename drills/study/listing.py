@@ -15,6 +15,7 @@ from drills import catalog, source
 from drills.errors import PASSED
 from drills.report import words
 from drills.study import passed, progress
+from drills.study.prose import say, wrapped
 
 _SINCE = {"untouched": "the stub again", "missing": "missing now"}
 """What became of code that passed, by the function's state; anything else is a change."""
@@ -40,15 +41,15 @@ def run(options: argparse.Namespace, console: Console) -> int:
         _print_headline(console, lesson, now, len(selection.exercises), done)
         if found.problem:
             line = f":{found.problem.line}" if found.problem.line else ""
-            says = f"  mine/{lesson.stem}.py{line}  {words.clean(found.problem.says)}"
-            console.print(Text(says, "bold red"), soft_wrap=True)
+            says = f"mine/{lesson.stem}.py{line}  {words.clean(found.problem.says)}"
+            console.print(wrapped(says, console.width, "  "), style="bold red", soft_wrap=True)
         width = max(len(name) for name in lesson.exercises)
         for name in selection.exercises:
             hints = done.hints.get(f"{lesson.short}.{name}", 0)
             _print_exercise(console, lesson, found, name, width, name in standing, name in changed, hints)
         console.print()
     before = f" · {once} more passed once and changed since" if once else ""
-    console.print(Text(f" {count} of {words.plural(total, 'exercise')} passed{before}", "bold"), soft_wrap=True)
+    say(console, f"{count} of {words.plural(total, 'exercise')} passed{before}", "bold")
     return PASSED
 
 

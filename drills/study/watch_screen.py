@@ -157,7 +157,7 @@ def _next(state: State) -> list[Text]:
         return []
     if not catalog.has_solutions():
         return [_onward(state)]
-    solution = _step("Look", f"python grade.py show {short}.{state.exercise}  puts the solution beside yours")
+    solution = _step("Look", f"python grade.py show {short}.{state.exercise}  shows the solution")
     return [_onward(state), solution]
 
 
