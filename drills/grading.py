@@ -9,6 +9,7 @@ import argparse
 import importlib.util
 import math
 import sys
+import time
 from pathlib import Path
 
 from rich.console import Console
@@ -47,6 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Grades, prints the scorecard, keeps what passed, and returns the exit code."""
+    begun = time.monotonic()
     selections = catalog.select(options.names)
     if not selections:
         raise NothingGraded("there are no lessons here")
@@ -54,6 +56,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     result_files.check(options)
     check_platform()
     grade = _grade(selections, target, options, console)
+    grade.seconds = time.monotonic() - begun if grade.seconds else 0.0  # what one waited, the start included
     return finish(grade, target, options, console)
 
 
@@ -69,7 +72,7 @@ def finish(grade: Grade, target: Path, options: argparse.Namespace, console: Con
     if points:
         console.print(f" {points}", soft_wrap=True)
     result_files.write(grade, options)
-    if target == ROOT / "mine" and not grade.level:
+    if target == ROOT / "mine" and not grade.level and not options.debug:
         for line in (passed.news(grade) if has_solutions() else "", passed.keep(grade)):
             if line:
                 console.print(f" {line}", soft_wrap=True)

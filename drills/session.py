@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 from collections.abc import Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from drills import source
@@ -95,16 +97,35 @@ def run_tests(run: Run) -> None:
     files = [str(one.lesson.tests) for one in run.wanted]
     root = run.wanted[0].lesson.root
     arguments = [*files, f"--rootdir={root}", "-c", os.devnull, "-s", "--strict-markers", "-p", "no:terminal"]
-    arguments += ["--import-mode=importlib"]  # two repositories graded in one process have tests of one name
+    arguments += ["--import-mode=importlib"]
     for unused in UNUSED_PLUGINS:
         arguments += ["-p", f"no:{unused}"]
     arguments += ["-x"] if run.request.stop_early else []
-    with own_environment():
+    with own_environment(), own_tests():
         code = pytest.main(arguments, plugins=[Grading(run)])
     if run.interrupted:
         raise KeyboardInterrupt
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
         run.error = run.error or f"the graded tests could not be run (pytest: {pytest.ExitCode(code).name.lower()})"
+
+
+@contextlib.contextmanager
+def own_tests() -> Iterator[None]:
+    """Graded tests are loaded anew, and forgotten: another repository graded in this process has the same names."""
+    others = _graded_tests()
+    for name in others:
+        del sys.modules[name]
+    try:
+        yield
+    finally:
+        for name in _graded_tests():
+            del sys.modules[name]
+        sys.modules.update(others)
+
+
+def _graded_tests() -> dict[str, ModuleType]:
+    names = [name for name in sys.modules if GRADED_FILE.match(f"{name.rpartition('.')[2]}.py")]
+    return {name: sys.modules[name] for name in names}
 
 
 @contextlib.contextmanager

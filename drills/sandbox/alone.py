@@ -21,8 +21,9 @@ NEVER = {
 """Audit events of what nothing in a worker has a use for."""
 
 HAND_FRAMES_ON = tuple(os.path.join(os.path.dirname(os.__file__), f"{name}.py") for name in ("inspect", "traceback"))
-TRUSTED = (*(folder + os.sep for folder in [*visible.code(), str(visible.DRILLS)]), "<frozen ")
-REFUSED = "graded code may not look into the process that runs it"
+TRUSTED = (*(folder + os.sep for folder in [*visible.code(), *visible.spelled(), str(visible.DRILLS)]), "<frozen ")
+REFUSED = "graded code may not look into the process that runs it (a debugger may, with --debug)"
+NO_DEBUGGER = "breakpoint() needs the grader's --debug, where your code runs on this terminal"
 
 
 def hide_machinery() -> None:
@@ -31,6 +32,15 @@ def hide_machinery() -> None:
         del sys.modules[name]
     sys.path[:] = [path for path in sys.path if path and os.path.realpath(path) != str(visible.ROOT)]
     sys.path_importer_cache.clear()
+
+
+def refuse_debugger() -> None:
+    """A breakpoint() left in graded code says what to do: nobody is at this process's terminal."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise RuntimeError(NO_DEBUGGER)
+
+    sys.breakpointhook = refuse
 
 
 def refuse_looks() -> None:

@@ -34,15 +34,20 @@ ROOT = DRILLS.parent
 @functools.cache
 def code() -> list[str]:
     """Folders that hold Python, its packages and the system's libraries; none of them holds the repository."""
-    found = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
-    found.add(os.path.dirname(os.path.realpath(sys.executable)))
-    for name in PACKAGES:
-        spec = importlib.util.find_spec(name)
-        for folder in spec.submodule_search_locations or () if spec else ():
-            found.add(os.path.dirname(folder))
+    found = {*spelled(), os.path.dirname(os.path.realpath(sys.executable))}
     found |= {folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if os.path.isdir(folder)}
     real = {os.path.realpath(one) for one in (*found, *SYSTEM) if os.path.exists(one)}
     return [part for one in outermost(real) for part in without(one, str(ROOT))]
+
+
+@functools.cache
+def spelled() -> frozenset[str]:
+    """Folders of Python and its packages as Python itself names them in its frames: perhaps through a link."""
+    found = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
+    for name in PACKAGES:
+        spec = importlib.util.find_spec(name)
+        found |= {os.path.dirname(folder) for folder in spec.submodule_search_locations or ()} if spec else set()
+    return frozenset(found)
 
 
 def machinery() -> list[str]:

@@ -34,6 +34,7 @@ def serve(sock: Any, config: dict[str, Any]) -> None:
         return
     line.say({"nonce": config["nonce"], "status": asdict(graded.status)})
     alone.hide_machinery()
+    alone.refuse_debugger()
     alone.refuse_looks()
     loading = graded.load()
     line.say({"nonce": config["nonce"], **loading})
@@ -103,9 +104,9 @@ class Graded:
         self.module: Any = None
         if device == "cpu":
             os.environ["TRITON_INTERPRET"] = "1"
-        from drills.instruments import guards, install, one_call
+        from drills.instruments import guards, install, one_call, results
 
-        self.place, self.recording = guards.place, one_call.Recording
+        self.place, self.recording, self.kept = guards.place, one_call.Recording, results.Kept()
         self.status = install()
         if device == "cuda":
             import torch
@@ -172,7 +173,7 @@ class Graded:
         layout.check_tree(returned, wire.REPLY)
         seen = recording.notes(returned)
         notes.launches, notes.copies = seen.launches, seen.copies
-        notes.findings = [*seen.findings, *placed.findings(inplace)]
+        notes.findings = [*seen.findings, *self.kept.findings(returned), *placed.findings(inplace)]
         if raised is not None:
             raise GradedCodeRaised(raised)
         return returned, [[position, _dense(placed.args[position])] for position in inplace]

@@ -23,6 +23,10 @@ def echo(*args):
     return args
 
 
+def stop_here():
+    breakpoint()
+
+
 def nothing():
     pass
 

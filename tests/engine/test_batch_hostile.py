@@ -1,6 +1,7 @@
 """A class of attackers and honest students, graded in one batch: verdicts, an end in time, nothing left over.
 
-The whole corpus at the strictest level that the machine has, the telling part of it at the others.
+At every level the answers whose fate depends on it, at the strictest one in three of the others too; with `HOSTILE=all` in
+the environment (weekly) the whole corpus at every level.
 """
 
 import os
@@ -11,7 +12,7 @@ from pathlib import Path
 import class_of_strangers as strangers
 import pytest
 import small_lesson_4
-from test_hostile import CORPUS, HERE, MARK, TELLING
+from test_hostile import ALL, CORPUS, HERE, MARK, TELLING
 
 from drills.batch.settings import Settings
 from drills.catalog import ROOT
@@ -25,7 +26,8 @@ SECONDS_EACH = 60.0
 def chosen(level):
     """The corpus's answers that are stated for this level."""
     stated = {name: one for name, one in CORPUS.items() if level in one[1].get("levels", level).split()}
-    return {name: one for name, one in stated.items() if level == HERE[0] or name.startswith(TELLING)}
+    some = set(stated) if ALL else set(list(stated)[::3]) if level == HERE[0] else set()
+    return {name: one for name, one in stated.items() if name in some or name.startswith(TELLING)}
 
 
 def around():

@@ -82,7 +82,7 @@ def test_what_passed_is_remembered_for_list_and_show(root):
     assert "def merge_state(x)" in run(root, "show l4.merge_state", 0)
 
 
-@pytest.mark.parametrize("line", ["l4 --solutions", "l4 --target solutions", "l4 --level value"])
+@pytest.mark.parametrize("line", ["l4 --solutions", "l4 --target solutions", "l4 --level value", "l4 --debug"])
 def test_only_a_full_pass_of_your_own_file_is_remembered(root, line):
     run(root, line, 1, "level_value" if "level" in line else "half_done")
     assert not (root / "mine" / ".progress.json").exists()

@@ -1,7 +1,8 @@
 """Answers that attack the grader, and right ones between them, at every level of isolation that this machine has.
 
-All of them at the strictest level; at the others those whose fate depends on it. Each states in its header what must
-become of it. They are graded on lesson 4 with few tests; the batch's own tests grade them on the whole of it.
+Those whose fate depends on the level, at every level; with `HOSTILE=all` in the environment (weekly) all of them at the
+strictest. Each states in its header what must become of it. They are graded on lesson 4 with few tests; a batch of
+all of them is in test_batch_hostile.
 """
 
 import ast
@@ -30,6 +31,7 @@ TELLING = (
 )  # fmt: skip
 TIMEOUT = 1.5
 MARK = "hostile-was-here"
+ALL = os.environ.get("HOSTILE") == "all"
 
 RIGHT = (FOLDER / "control_plain.py").read_bytes()
 ODD = {
@@ -60,7 +62,8 @@ HERE = [one.name for one in isolation.probe() if one.holds]
 def cases():
     for level in isolation.LEVELS:
         for name, (_, stated) in CORPUS.items():
-            if level in stated.get("levels", level).split() and (level == HERE[0] or name.startswith(TELLING)):
+            chosen = (ALL and level == HERE[0]) or name.startswith(TELLING)
+            if chosen and level in stated.get("levels", level).split():
                 yield pytest.param(level, name, id=f"{level}-{name}")
 
 

@@ -65,6 +65,14 @@ def test_the_solution_passes_whole(grade):
     assert got.seed is not None and got.device == "cpu" and got.isolation == "process"
 
 
+def test_two_repositories_graded_in_one_process_have_their_own_tests(grade, tmp_path):
+    other = tiny_lesson.build(tmp_path / "other")
+    added = '\n\n@pytest.mark.graded("double", "value")\ndef test_of_the_other_one(drill):\n    pass\n'
+    other.tests.write_text(other.tests.read_text() + added)
+    counts = [len(outcomes(grade(**which))) for which in ({}, {"lesson": other}, {})]
+    assert counts == [counts[0], counts[0] + 1, counts[0]]
+
+
 def test_titles_are_sentences(grade):
     titles = [test.title for test in grade(exercises=("double",)).lessons[0].exercises[0].tests]
     assert titles[:4] == [

@@ -87,7 +87,7 @@ def test_a_first_pass_shows_the_way_to_the_solution_once(tmp_path, monkeypatch):
     half = grade(lesson("l4_merge_states", passed("merge_state"), passed("merge_states")))
     monkeypatch.setattr(progress.load, "__defaults__", (tmp_path,))
     assert news(half) == (
-        "Passed for the first time: l4.merge_state, l4.merge_states. Compare:  python grade.py show l4.merge_states"
+        "Passed for the first time: l4.merge_state, l4.merge_states\n Compare  python grade.py show l4.merge_states"
     )
     progress.record_passed({"l4.merge_state": "a", "l4.merge_states": "b"}, tmp_path)
     assert news(half) == ""
