@@ -62,7 +62,7 @@ TABLE = (
     Command("watch", "drills.study.watch", "grade again whenever you save"),
     Command("reset", "drills.study.reset", "the stub again; your file is kept"),
     Command("undo", "drills.study.undo", "bring back what the last reset or undo replaced"),
-    Command("show", "drills.study.show", "the solution beside yours, once yours passes", needs="solutions"),
+    Command("show", "drills.study.show", "yours and the solution, once yours passes", needs="solutions"),
     Command("bench", "drills.bench.command", "speed on a GPU: mine, solution, copy bandwidth, peers"),
     Command("batch", "drills.batch.command", "instructors: grade a folder of submissions"),
     Command("merge", "drills.batch.merge", "instructors: put the shards of a batch together"),

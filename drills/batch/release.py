@@ -37,7 +37,10 @@ BENCH = ("__init__", "command", "child", "cost", "measure", "peers", "plot", "ro
 """The modules of drills/bench that `bench` needs; the others measure the grader, with kernels like the solutions."""
 
 CUTS = {
-    " Passed? `python grade.py show l4.merge_state` puts the\n   solution beside yours.": "",
+    (
+        " Passed? `python grade.py show l4.merge_state` shows yours\n"
+        "   and the solution, side by side where the screen has 120 columns or more."
+    ): "",
     "`list`, `reset` and `show` work": "`list` and `reset` work",
     " `python -m drills.bench.watch_latency` measures the wait.": "",
     "`solutions/`, `tests/`, pages": "`tests/`, pages",
