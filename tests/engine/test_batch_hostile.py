@@ -1,7 +1,7 @@
 """A class of attackers and honest students, graded in one batch: verdicts, an end in time, nothing left over.
 
-At every level the answers whose fate depends on it, at the strictest one in three of the others too; with `HOSTILE=all` in
-the environment (weekly) the whole corpus at every level.
+At every level the answers whose fate depends on it, at the strictest one in three of the others too; with `HOSTILE=all`
+in the environment (weekly) the whole corpus at every level.
 """
 
 import os
