@@ -87,7 +87,7 @@ def test_everything_that_its_readme_names_is_in_it(which, request):
     links = re.findall(r"\]\(([^)#:]+)\)", text)
     paths = [one for one in re.findall(r"`([\w./-]+)`", text) if re.search(r"\w/|\.(py|md|txt|yml|ipynb|html)$", one)]
     assert len(links) >= 4 and len(paths) >= 3
-    for path in {*links, *paths}:
+    for path in {*links, *paths} - {"mine/.backup/"}:  # the first reset makes that one
         assert (copy / path).exists(), path
     for module in re.findall(r"python -m ([\w.]+)", text):
         assert module in ("pip", "venv", "pytest") or (copy / f"{module.replace('.', '/')}.py").is_file(), module
