@@ -21,7 +21,10 @@ READ_AGAIN = 1.05
 
 LOAD_ONCE = "Load {} once and keep it in registers: a running sum needs no second pass."
 STORE_ONCE = "Store {} once, when it is final."
-NO_WORKSPACE = "Do it in one launch: what one kernel writes and the next reads is moved twice."
+ONE_PASS = "Read {} twice at most: the maximum and the sum need one pass over it together, not one each."
+ONE_LAUNCH = "Do it in one launch: what one kernel writes and the next reads is moved twice."
+NO_WORKSPACE = "Keep in registers what goes through a workspace: there it is moved twice."
+NO_COPY = "What goes through {} is moved once more: let the kernel use the tensors themselves and their strides."
 MASK = "Mask off the lanes that belong to no element."
 
 
@@ -69,7 +72,7 @@ def traffic(exercise: Exercise, args: Args, launches: Sequence[Launch], level: s
     if times is None or times <= exercise.limit:
         return None
     floor = exercise.floor(*args)
-    advice, sentence = _excess(exercise, launches)
+    advice, sentence = _excess(exercise, launches, floor)
     return Failure(
         kind="traffic",
         level="traffic",
@@ -108,18 +111,19 @@ def _repeats(value: Any) -> bool:
     )
 
 
-def _excess(exercise: Exercise, launches: Sequence[Launch]) -> tuple[str, str]:
+def _excess(exercise: Exercise, launches: Sequence[Launch], floor: int) -> tuple[str, str]:
     """What costs most beyond once, as advice, and a sentence with the figures of all that is moved more than once."""
     texts: list[str] = []
     costs: dict[str, int] = {"": 0}
     workspaces = 0
-    for name, one in moved(launches).items():
+    kernels = [launch for launch in launches if launch.grid]
+    for name, one in moved(kernels).items():
         if name.startswith("workspace"):
             workspaces += one.loaded + one.stored
             continue
         shown = _shown(exercise, name)
         for verb, advice, total, distinct in (
-            ("read", LOAD_ONCE, one.loaded, one.distinct_loaded),
+            ("read", _load(exercise, one, floor), one.loaded, one.distinct_loaded),
             ("written", STORE_ONCE, one.stored, one.distinct_stored),
         ):
             if distinct and total > READ_AGAIN * distinct:
@@ -127,8 +131,21 @@ def _excess(exercise: Exercise, launches: Sequence[Launch]) -> tuple[str, str]:
                 costs[advice.format(shown)] = total - distinct
     if workspaces:
         texts.append(f"{workspaces} bytes go into and out of a workspace")
-        costs[NO_WORKSPACE] = workspaces
+        costs[NO_WORKSPACE if len(kernels) == 1 else ONE_LAUNCH] = workspaces
+    copies = [launch for launch in launches if not launch.grid]
+    copied = sum(one.loaded + one.stored for one in moved(copies).values())
+    if copied:
+        names = words.listed(list(dict.fromkeys(launch.kernel for launch in copies)))
+        texts.append(f"{copied} bytes go through {names}")
+        costs[NO_COPY.format(names)] = copied
     return max(costs, key=costs.get) or MASK, f": {', '.join(texts)}" if texts else ""
+
+
+def _load(exercise: Exercise, one: Moved, floor: int) -> str:
+    """The advice on a tensor that is read again: where the limit has room for two passes, on the third."""
+    once = one.distinct_loaded
+    allowed = 1 + (exercise.limit - 1) * floor // once if once else 1
+    return ONE_PASS if allowed == 2 and one.loaded > READ_AGAIN * allowed * once else LOAD_ONCE
 
 
 def _what(exercise: Exercise) -> str:

@@ -7,9 +7,11 @@ import torch
 
 from drills import judge
 from drills.instruments.notes import Launch, Traffic
+from drills.lessons import l1_online_softmax
 from drills.lessons.l4_merge_states import LESSON
 
 MERGE, IN_PLACE = LESSON.exercise("merge_state"), LESSON.exercise("merge_state_in_place")
+SOFTMAX = l1_online_softmax.LESSON.exercise("softmax")
 V, S = torch.zeros(2, 4, 64, dtype=torch.float16), torch.ones(2, 4)
 ARGS = (V, S, V, S)
 VALUES, SUMS = 2 * 4 * 64 * 2, 2 * 4 * 4
@@ -51,6 +53,30 @@ def test_a_workspace_costs():
     failure = judge.traffic(MERGE, ARGS, two)
     assert failure.got.endswith(f"{8 * VALUES} bytes go into and out of a workspace")
     assert "one launch" in failure.likely
+
+
+def test_a_workspace_of_one_launch_is_not_blamed_on_two():
+    one = launch(**LEAST | {"w": (4 * VALUES, 4 * VALUES)})
+    failure = judge.traffic(MERGE, ARGS, [one])
+    assert "launch" not in failure.likely and "registers" in failure.likely
+
+
+def test_copies_by_torch_are_named_and_blamed():
+    copies = [replace(launch(**{"v_a": (VALUES, 0), "a copy of v_a": (0, VALUES)}), kernel="torch.clone", grid=())]
+    copies.append(replace(launch(**{"w": (VALUES, 0), "v_a": (0, VALUES)}), kernel=".copy_()", grid=()))
+    failure = judge.traffic(MERGE, ARGS, [launch(**LEAST), *copies])
+    assert failure.got.endswith(f"times the least possible: {4 * VALUES} bytes go through torch.clone and .copy_()")
+    assert failure.likely.startswith("What goes through torch.clone and .copy_() is moved once more")
+
+
+def test_a_third_pass_is_advised_against_where_a_second_is_allowed():
+    x = torch.zeros(2, 500, dtype=torch.float16)
+    size = 2 * 500 * 2
+    moved = Launch("kernel", 1, (1,), {}, {}, [], tensors={"x": "x", "y": "result 0"})
+    moved.traffic = {"x": Traffic(3 * size, size), "y": Traffic(stored=size, distinct_stored=size)}
+    failure = judge.traffic(SOFTMAX, (x, 64), [moved])
+    assert "x is read 3.0 times" in failure.got
+    assert failure.likely.startswith("Read x twice at most: the maximum and the sum need one pass")
 
 
 def test_the_limit_is_the_exercise_s():
