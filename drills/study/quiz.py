@@ -51,6 +51,10 @@ class Score:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
+    parser.epilog = (
+        "Answers may come from a pipe, one a line. There, one that cannot be read is not counted, "
+        "and no score is kept; on a terminal it is asked for again."
+    )
     parser.add_argument("lesson", metavar="LESSON", help="l4")
     parser.add_argument("--list", action="store_true", help="only list the questions")
 

@@ -32,7 +32,7 @@ DOCTOR = "python grade.py doctor  says whether this machine is fit"
 class Loop:
     """state: what is known. hint: shows an exercise's next hint, and says whether there is one more. listing: the list.
 
-    progress: the last line while something is graded, "" otherwise; since: when it came.
+    progress: what is graded and how far, as long as nothing has been said about it being slow; since: when it came.
     """
 
     def __init__(
@@ -49,7 +49,8 @@ class Loop:
         self.hint, self.listing = hint, listing
         self.over = False
         self.page = ""
-        self.progress, self.since = "", 0.0
+        self.progress: tuple[str, str] | None = None
+        self.since = 0.0
 
     def run(self) -> None:
         """Until q or a signal."""
@@ -71,7 +72,7 @@ class Loop:
 
     def look_at(self) -> None:
         """Grade what the learner is at, or say why there is nothing to grade."""
-        self.progress = ""
+        self.progress = None
         if not self.state.begun:
             self.engine.cancel()
             self.view.whole(self.state)
@@ -86,10 +87,11 @@ class Loop:
     def say_if_slow(self) -> None:
         """What runs has said nothing for a while: say how long a call may take."""
         if self.progress and not self.view.covered and time.monotonic() - self.since >= SLOW:
-            note = f" · a call may take {self.engine.facts['timeout']:g} s"
+            title, count = self.progress
+            note = f"{count} · a call may take {self.engine.facts['timeout']:g} s"
             room = self.view.console.width - 2 - len(note)
-            self.view.running(self.state, words.cap(words.clean(self.progress), room) + note)
-            self.progress = ""
+            self.view.running(self.state, words.cap(words.clean(title), room) + note)
+            self.progress = None
 
     def saved(self, stem: str) -> None:
         """A file has another text."""
@@ -99,12 +101,12 @@ class Loop:
 
     def heard(self, message: dict[str, Any]) -> None:
         """Progress or a verdict."""
-        self.progress = ""
+        self.progress = None
         if "title" in message:
-            self.progress = f"grading {message['title']}  {message['done']} of {message['total']}"
+            self.progress = f"grading {message['title']}", f"  {message['done']} of {message['total']}"
             self.since = time.monotonic()
             if not self.view.covered:
-                self.view.running(self.state, self.progress)
+                self.view.running(self.state, "".join(self.progress))
         elif "broken" in message:
             self.state.trouble = f"{message['broken']}  ({DOCTOR})"
             self.view.whole(self.state)

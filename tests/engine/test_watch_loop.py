@@ -105,7 +105,7 @@ def test_a_call_that_takes_long_is_said_to_have_a_limit_once(loop, monkeypatch):
     now[0] += 0.2
     loop.say_if_slow()
     assert last_line(loop).startswith("grading merge_state · a long")
-    assert last_line(loop).endswith(" · a call may take 2.5 s")
+    assert last_line(loop).endswith("… 0 of 24 · a call may take 2.5 s")
     before = loop.view.console.file.getvalue()
     loop.say_if_slow()
     assert loop.view.console.file.getvalue() == before
