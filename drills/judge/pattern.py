@@ -27,6 +27,12 @@ RATIOS = {
 }
 """Factors that have a name."""
 
+NOISE = 0.3
+"""What remains of a small error once its cause is taken out, in tolerances: more than that is no cause."""
+
+FEW = 3
+"""Elements that must be alike before that says something."""
+
 ROUNDING = 64.0
 """An error of at most this many tolerances looks like rounding."""
 
@@ -58,8 +64,10 @@ def not_finite(exercise: Exercise, args: Args, shown: Comparison) -> str:
 
 
 def constant(exercise: Exercise, args: Args, shown: Comparison) -> str:
-    """One value everywhere."""
-    if shown.got.numel() < 2 or bool((shown.expected == shown.expected.flatten()[0]).all()):
+    """One value everywhere, and for the most part a wrong one."""
+    if shown.got.numel() < FEW or 2 * int(shown.wrong.sum()) < shown.wrong.numel():
+        return ""
+    if bool((shown.expected == shown.expected.flatten()[0]).all()):
         return ""
     first = shown.got.flatten()[0]
     if bool((shown.got == first).all()):
@@ -90,6 +98,24 @@ def ratio(exercise: Exercise, args: Args, shown: Comparison) -> str:
     return ""
 
 
+def short_constant(exercise: Exercise, args: Args, shown: Comparison) -> str:
+    """A factor that is almost 1, in an LSE: taken where |LSE| is largest, it explains all the others too."""
+    if shown.output.kind != "lse":
+        return ""
+    finite = shown.expected.isfinite() & shown.got.isfinite()
+    got, right, limit = shown.got[finite], shown.expected[finite], shown.limit[finite]
+    if len(got) < 2:
+        return ""
+    largest = int(right.abs().argmax())
+    factor = float(got[largest] / right[largest])
+    if not 1e-7 < abs(factor - 1) < 1e-3 or bool(((got - factor * right).abs() > NOISE * limit).any()):
+        return ""
+    return (
+        f"{shown.output.name} is {factor:.7g} times what it should be, everywhere: "
+        "is a constant such as log2(e) written with too few digits?"
+    )
+
+
 def offset(exercise: Exercise, args: Args, shown: Comparison) -> str:
     """A constant difference of an LSE."""
     if shown.output.kind != "lse":
@@ -99,7 +125,9 @@ def offset(exercise: Exercise, args: Args, shown: Comparison) -> str:
         return ""
     difference = (shown.got - shown.expected)[finite]
     middle = float(difference.median())
-    if bool(((difference - middle).abs() <= 3 * shown.limit[finite]).all()):
+    slack = 3 * shown.limit[finite]
+    slack = torch.where(abs(middle) > 3 * slack, slack, NOISE * shown.limit[finite])
+    if bool(((difference - middle).abs() <= slack).all()):
         return f"{shown.output.name} is {words.number(round(middle, 5))} more than it should be, everywhere."
     return ""
 
@@ -186,6 +214,8 @@ def rounding(exercise: Exercise, args: Args, shown: Comparison) -> str:
 
 def all_of_it(exercise: Exercise, args: Args, shown: Comparison) -> str:
     """Nothing more can be said."""
+    if shown.wrong.numel() == 1:
+        return f"{shown.output.name} is wrong: compute it by hand and compare."
     if bool(shown.wrong.all()):
         return f"All of {shown.output.name} is wrong: compute one element by hand and compare."
     return ""
@@ -196,6 +226,7 @@ PATTERNS: tuple[Callable[[Exercise, Args, Comparison], str], ...] = (
     constant,
     copy_of_input,
     ratio,
+    short_constant,
     offset,
     permuted,
     columns,

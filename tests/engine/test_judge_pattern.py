@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from drills import judge
+from drills.lessons import l3_lse_bases
 from drills.lessons.l4_merge_states import LESSON
 
+LSE2 = l3_lse_bases.LESSON.exercise("lse2")
 MERGE = LESSON.exercise("merge_state")
 
 
@@ -55,6 +57,24 @@ def set_to(value, *where):
 )
 def test_each_shape_has_its_words(spoil, words):
     assert words in likely(spoil)
+
+
+def test_two_alike_are_not_everywhere_and_one_is_not_all():
+    args = torch.zeros(1, 1, 2), torch.zeros(1, 1), torch.tensor([[[0.0, 2.0]]]), torch.zeros(1, 1)
+    v, s = (one.float() for one in MERGE.oracle(*args))
+    assert "stored" not in judge.values(MERGE, args, (torch.zeros_like(v), s)).likely
+    assert judge.values(MERGE, args, (v, s * 3)).likely == "s is wrong: compute it by hand and compare."
+
+
+def test_a_short_constant_is_a_factor_and_no_offset():
+    x = torch.tensor([[3.0, 1.0], [14.0, 2.0], [4.0, 4.5]])
+    (right,) = LSE2.oracle(x)
+    off = judge.values(LSE2, (x,), ((right * 1.44269 / math.log2(math.e)).float(),)).likely
+    assert off.startswith("s is 0.9999965 times what it should be, everywhere: is a constant")
+    for more in (2e-5, 1.5):
+        assert f"s is {more:g} more than" in judge.values(LSE2, (x,), ((right + more).float(),)).likely
+    noise = torch.tensor([1.4e-5, -0.4e-5, 2.6e-5])
+    assert "more than" not in judge.values(LSE2, (x,), (right.float() + noise,)).likely
 
 
 def test_rounding_looks_like_rounding():
