@@ -219,7 +219,7 @@ def test_help_names_only_commands_that_are_there(root):
     said = grade(root, "--help")
     assert "  reset " in said
     assert "  undo " not in said
-    assert 'no lesson "undo"' in grade(root, "undo", 2)
+    assert '"undo" is not in this copy' in grade(root, "undo", 2)
 
 
 @pytest.mark.parametrize("line", LIGHT)
