@@ -132,7 +132,9 @@ class Recording:
         )
         notes.findings = notes.findings[:MOST]
         impure = any(finding.kind == "not_triton" for finding in notes.findings)
-        for finding in checked(tensors, self.provenance, self.machine is not None, self.nothing_given):
+        for finding in checked(
+            tensors, self.provenance, self.machine is not None, self.nothing_given, bool(self.launches)
+        ):
             if not (impure and finding.kind == "not_triton"):
                 notes.findings.append(finding)
         return notes

@@ -53,11 +53,16 @@ def view(tensor: torch.Tensor) -> View:
 
 
 def checked(
-    results: dict[str, torch.Tensor], provenance: Provenance, followed: bool, nothing_given: bool = False
+    results: dict[str, torch.Tensor],
+    provenance: Provenance,
+    followed: bool,
+    nothing_given: bool = False,
+    launched: bool = True,
 ) -> list[Finding]:
     """Findings on the results. followed: kernels' stores are known (they are in the interpreter).
 
-    nothing_given: an argument is an empty list, which is an input of size 0 too.
+    nothing_given: an argument is an empty list, which is an input of size 0 too. launched: some kernel was, in this
+    call.
     """
     found = shared(results, provenance.inputs)
     if not followed:
@@ -67,6 +72,11 @@ def checked(
     for name, tensor in results.items():
         if tensor.numel() and name not in alone:
             found += written(name, tensor, provenance, shortcut)
+    small = [view(tensor).words(name) for name, tensor in provenance.inputs.items() if 1 in tensor.shape]
+    for finding in found if small and not launched else ():
+        if finding.kind == "not_triton":
+            finding.got += f"; none was launched for {', '.join(small)}"
+            finding.likely += " A size of 1 needs one."
     return found
 
 

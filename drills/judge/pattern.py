@@ -5,7 +5,6 @@ Each function returns one sentence, or "" where its pattern is not there. States
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from itertools import permutations
 
@@ -13,22 +12,10 @@ import torch
 
 from drills.judge import words
 from drills.judge.compare import Comparison
+from drills.judge.factors import offset, ratio, short_constant
 from drills.judge.signature import axes_of_result, axis_word, parameters
 from drills.judge.where import where
 from drills.lessons.base import Args, Exercise
-
-RATIOS = {
-    math.log(2): "ln 2",
-    1 / math.log(2): "1 / ln 2",
-    2.0: "2",
-    0.5: "1/2",
-    -1.0: "-1",
-    math.e / 2: "e / 2",
-}
-"""Factors that have a name."""
-
-NOISE = 0.3
-"""What remains of a small error once its cause is taken out, in tolerances: more than that is no cause."""
 
 FEW = 3
 """Elements that must be alike before that says something."""
@@ -72,63 +59,6 @@ def constant(exercise: Exercise, args: Args, shown: Comparison) -> str:
     first = shown.got.flatten()[0]
     if bool((shown.got == first).all()):
         return f"{shown.output.name} is {words.number(float(first))} everywhere: is the result stored?"
-    return ""
-
-
-def ratio(exercise: Exercise, args: Args, shown: Comparison) -> str:
-    """A constant factor, over all or by row."""
-    big = shown.expected.isfinite() & shown.got.isfinite() & (shown.expected.abs() > 20 * shown.limit)
-    big &= shown.expected.abs() > 0
-    if int(big.sum()) < 2:
-        return ""
-    factor = shown.got / torch.where(big, shown.expected, 1.0)
-    slack = 3 * shown.limit / torch.where(big, shown.expected.abs(), 1.0)
-    middle = float(factor[big].median())
-    if abs(middle - 1) < 1e-3:
-        return ""
-    if bool(((factor - middle).abs() <= slack * max(1.0, abs(middle)))[big].all()):
-        name = next((text for value, text in RATIOS.items() if abs(value - middle) < 2e-3 * abs(value)), "")
-        text = words.number(round(middle, 4)) + (f" ({name})" if name else "")
-        return f"{shown.output.name} is {text} times what it should be, everywhere."
-    if shown.output.kind != "value" or shown.expected.shape[-1] < 4:
-        return ""
-    by_row = torch.where(big, factor, torch.nan).nanmedian(dim=-1, keepdim=True).values
-    if bool(((factor - by_row).abs() <= slack * by_row.abs().clamp(min=1.0))[big].all()):
-        return f"Each row of {shown.output.name} is off by a factor of its own: is the sum of weights divided out once?"
-    return ""
-
-
-def short_constant(exercise: Exercise, args: Args, shown: Comparison) -> str:
-    """A factor that is almost 1, in an LSE: taken where |LSE| is largest, it explains all the others too."""
-    if shown.output.kind != "lse":
-        return ""
-    finite = shown.expected.isfinite() & shown.got.isfinite()
-    got, right, limit = shown.got[finite], shown.expected[finite], shown.limit[finite]
-    if len(got) < 2:
-        return ""
-    largest = int(right.abs().argmax())
-    factor = float(got[largest] / right[largest])
-    if not 1e-7 < abs(factor - 1) < 1e-3 or bool(((got - factor * right).abs() > NOISE * limit).any()):
-        return ""
-    return (
-        f"{shown.output.name} is {factor:.7g} times what it should be, everywhere: "
-        "is a constant such as log2(e) written with too few digits?"
-    )
-
-
-def offset(exercise: Exercise, args: Args, shown: Comparison) -> str:
-    """A constant difference of an LSE."""
-    if shown.output.kind != "lse":
-        return ""
-    finite = shown.expected.isfinite() & shown.got.isfinite()
-    if int(finite.sum()) < 2:
-        return ""
-    difference = (shown.got - shown.expected)[finite]
-    middle = float(difference.median())
-    slack = 3 * shown.limit[finite]
-    slack = torch.where(abs(middle) > 3 * slack, slack, NOISE * shown.limit[finite])
-    if bool(((difference - middle).abs() <= slack).all()):
-        return f"{shown.output.name} is {words.number(round(middle, 5))} more than it should be, everywhere."
     return ""
 
 

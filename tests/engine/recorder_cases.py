@@ -507,6 +507,11 @@ def a_masked_lane_is_used_with_zeros():
     return seen(leaning, {"x": torch.ones(3)}, masked_fill="zero")
 
 
+@case
+def a_size_of_1_without_a_kernel():
+    return seen(lambda v, s: v.clone(), {"v": torch.ones(1, 3), "s": torch.ones(3)})
+
+
 class Strides(typing.NamedTuple):
     row: int
     column: int

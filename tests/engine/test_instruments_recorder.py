@@ -55,7 +55,9 @@ FOUND = {
     "a_fault_in_a_device_function": [
         ("out_of_bounds", "tl.load of x[4] at element 9, 6 past the last (3), in program (0, 0, 0)")
     ],
-    "a_list_with_something_in_it_needs_a_launch": [("not_triton", "result 0[3] was written by no launched kernel")],
+    "a_list_with_something_in_it_needs_a_launch": [
+        ("not_triton", "result 0[3] was written by no launched kernel; none was launched for levels[0][0][1]")
+    ],
     "each_block_of_columns_stores_s": [
         ("race", "programs (0, 0, 0) and (0, 1, 0) both store element [0] of result 1[3]")
     ],
@@ -83,6 +85,9 @@ FOUND = {
     ],
     "a_launch_is_noted": [("unwritten", "result 0[5]: 1 of 5 elements are never written, the first at [4]")],
     "a_result_without_a_kernel": [("not_triton", "result 0[3] was written by no launched kernel")],
+    "a_size_of_1_without_a_kernel": [
+        ("not_triton", "result 0[1, 3] was written by no launched kernel; none was launched for v[1, 3]")
+    ],
     "a_copy_of_an_input": [("not_triton", "result 0[3] was written by no launched kernel")],
     "results_from_numpy": [("not_triton", ".numpy() reads values out of a tensor")],
     "part_of_a_result_from_numpy": [
@@ -130,6 +135,8 @@ LIKELY = {
     "mask the lanes past the row's end.",
     "an_offset_past_2_to_the_31_in_32_bits": "The offset wrapped at 2^31: compute it in 64 bits, "
     "from tl.program_id(0).to(tl.int64).",
+    "a_size_of_1_without_a_kernel": "Results must come from launched @triton.jit kernels. Around them torch may "
+    "allocate, fill, view, copy and cast; only an input of size 0 needs no launch. A size of 1 needs one.",
     "a_pointer_of_one_tensor_into_another": "The offset leads from a into b: check which pointer it is added to.",
 }
 
