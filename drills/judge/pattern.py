@@ -95,7 +95,7 @@ def _close(shown: Comparison, other: torch.Tensor) -> bool:
 
 def columns(exercise: Exercise, args: Args, shown: Comparison) -> str:
     """Only some columns of every wrong row: a tail, or a head."""
-    if shown.output.kind != "value" or shown.wrong.shape[-1] < 2:
+    if shown.output.kind != "value" or shown.wrong.shape[-1] < FEW:
         return ""
     wrong = shown.wrong.reshape(-1, shown.wrong.shape[-1]).any(dim=0)
     last = len(wrong) - 1
@@ -105,7 +105,7 @@ def columns(exercise: Exercise, args: Args, shown: Comparison) -> str:
     place = f"columns {chosen[0]} to {chosen[-1]}" if len(chosen) > 1 else f"column {chosen[0]}"
     if chosen[-1] == last:
         return f"Only the last columns are wrong ({place} of {len(wrong)}): is the whole row covered, tail included?"
-    return f"Only {place} of {len(wrong)} are wrong."
+    return f"Only {place} of {len(wrong)} {'are' if len(chosen) > 1 else 'is'} wrong."
 
 
 def some_rows(exercise: Exercise, args: Args, shown: Comparison) -> str:

@@ -47,6 +47,7 @@ def set_to(value, *where):
         (lambda v, s, args: (v + 1 + torch.arange(960.0).reshape(v.shape).sin().abs(), s), "All of v is wrong"),
         (set_to(9.0, (slice(None), slice(None), slice(64, None))), "Only the last columns are wrong (columns 64 to 79"),
         (set_to(9.0, (slice(None), slice(None), slice(3, 5))), "Only columns 3 to 4 of 80 are wrong."),
+        (set_to(9.0, (slice(None), slice(None), 3)), "Only column 3 of 80 is wrong."),
         (set_to(9.0, 3), "Only the last position is wrong"),
         (set_to(9.0, 0), "Only the first position is wrong"),
         (set_to(9.0, slice(1, None)), "Only the first position is right"),
@@ -60,9 +61,11 @@ def test_each_shape_has_its_words(spoil, words):
 
 
 def test_two_alike_are_not_everywhere_and_one_is_not_all():
-    args = torch.zeros(1, 1, 2), torch.zeros(1, 1), torch.tensor([[[0.0, 2.0]]]), torch.zeros(1, 1)
+    args = torch.tensor([[[-1.0, 1.0]]]), torch.zeros(1, 1), torch.tensor([[[1.0, 3.0]]]), torch.zeros(1, 1)
     v, s = (one.float() for one in MERGE.oracle(*args))
-    assert "stored" not in judge.values(MERGE, args, (torch.zeros_like(v), s)).likely
+    assert judge.values(MERGE, args, (torch.zeros_like(v), s)).likely == ""
+    near = judge.values(MERGE, args, (v + torch.tensor([[[0.0, 1e-4]]]), s)).likely
+    assert "as rounding would make it" in near
     assert judge.values(MERGE, args, (v, s * 3)).likely == "s is wrong: compute it by hand and compare."
 
 

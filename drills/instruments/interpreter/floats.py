@@ -52,7 +52,7 @@ def large(dtype: np.dtype, bf16: bool) -> np.generic:
     return to_bf16(LARGE)[()] if bf16 else dtype.type(min(LARGE, 60000.0 if dtype.itemsize == 2 else LARGE))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)
 def undefined(dtype: np.dtype, bf16: bool, shape: tuple[int, ...], turn: int) -> np.ndarray:
     """What masked-off lanes without `other` hold, read-only: neighbors differ, and turn 0 and 1 swap them.
 
