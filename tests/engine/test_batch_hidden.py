@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 
 import class_of_strangers as strangers
@@ -12,6 +13,7 @@ import torch
 from drills.batch.settings import PUBLIC_SEED
 from drills.sandbox import isolation
 
+ALL = os.environ.get("HOSTILE") == "all"
 LEVELS = [one.name for one in isolation.probe() if one.holds]
 STRONG = [name for name in LEVELS if name != "process"]
 
@@ -33,7 +35,7 @@ def spellings(value):
     yield str(abs(int(value * 1e6)) % 1000 + 10**9)
 
 
-@pytest.fixture(scope="module", params=STRONG or LEVELS)
+@pytest.fixture(scope="module", params=(STRONG if ALL else STRONG[:1]) or LEVELS)
 def graded(tmp_path_factory, request):
     folder = tmp_path_factory.mktemp("hidden")
     root = tiny_lesson.build(folder / "repository").root

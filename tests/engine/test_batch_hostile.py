@@ -1,7 +1,7 @@
 """A class of attackers and honest students, graded in one batch: verdicts, an end in time, nothing left over.
 
-At every level the answers whose fate depends on it, at the strictest one in three of the others too; with `HOSTILE=all`
-in the environment (weekly) the whole corpus at every level.
+At the strictest level the answers whose fate depends on it, and one in six of the others; with `HOSTILE=all` in the
+environment (weekly) the whole corpus at every level.
 """
 
 import os
@@ -26,7 +26,7 @@ SECONDS_EACH = 60.0
 def chosen(level):
     """The corpus's answers that are stated for this level."""
     stated = {name: one for name, one in CORPUS.items() if level in one[1].get("levels", level).split()}
-    some = set(stated) if ALL else set(list(stated)[::3]) if level == HERE[0] else set()
+    some = set(stated if ALL else list(stated)[::6])
     return {name: one for name, one in stated.items() if name in some or name.startswith(TELLING)}
 
 
@@ -42,7 +42,7 @@ def around():
     }
 
 
-@pytest.mark.parametrize("level", HERE)
+@pytest.mark.parametrize("level", HERE if ALL else HERE[:1])
 def test_a_class_of_attackers_is_graded_and_nobody_else_harmed(tmp_path, level):
     answers = chosen(level)
     root = tmp_path / "repository"
