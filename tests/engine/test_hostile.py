@@ -1,8 +1,8 @@
-"""Answers that attack the grader, and right ones between them, at every level of isolation that this machine has.
+"""Answers that attack the grader, and right ones between them: what must become of each stands in its header.
 
-Those whose fate depends on the level, at every level; with `HOSTILE=all` in the environment (weekly) all of them at the
-strictest. Each states in its header what must become of it. They are graded on lesson 4 with few tests; a batch of
-all of them is in test_batch_hostile.
+Those whose fate depends on the level, at the two strictest levels that this machine has; with `HOSTILE=all` in the
+environment (weekly) at every level, and all answers at the strictest. They are graded on lesson 4 with few tests; a
+batch of them is in test_batch_hostile.
 """
 
 import ast
@@ -62,7 +62,7 @@ HERE = [one.name for one in isolation.probe() if one.holds]
 def cases():
     for level in isolation.LEVELS:
         for name, (_, stated) in CORPUS.items():
-            chosen = (ALL and level == HERE[0]) or name.startswith(TELLING)
+            chosen = (ALL and level == HERE[0]) or (name.startswith(TELLING) and (ALL or level in HERE[:2]))
             if chosen and level in stated.get("levels", level).split():
                 yield pytest.param(level, name, id=f"{level}-{name}")
 
