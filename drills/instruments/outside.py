@@ -54,7 +54,7 @@ def outside(
     """What to say of `fault`. others: the launch's other tensors. numbers: integer parameters by name."""
     view = fault.region.view
     got = f"{fault.verb} {view.words(fault.region.shown)} {_where(fault)}, in program {program}"
-    other = next((one for one in others if one.view.low <= fault.address < one.view.high), None)
+    other = next((one for one in others if one.view != view and one.view.low <= fault.address < one.view.high), None)
     if other is not None:
         got += f"; that address is in {other.view.words(other.shown)}"
     likely = _likely(fault, numbers)
@@ -91,6 +91,8 @@ def _likely(fault: Faulty, numbers: dict[str, int]) -> str:
     size = f"{_named(row, numbers)}{row}"
     if fault.element < 0:
         return "The offset is negative: check what is subtracted, and where the first row starts."
+    if fault.address + fault.itemsize <= view.high:
+        return "It is not contiguous: multiply each index by its stride, or use .contiguous() in the wrapper."
     everything = fault.bad == (fault.addresses.size if fault.mask is None else int(fault.mask.sum()))
     if everything and fault.addresses.size > 1 or fault.addresses.size == 1:
         return "Nothing of what this program touches here is inside: check the offset, or mask rows past the last one."

@@ -142,7 +142,9 @@ def _excess(exercise: Exercise, launches: Sequence[Launch], floor: int) -> tuple
 
 
 def _load(exercise: Exercise, one: Moved, floor: int) -> str:
-    """The advice on a tensor that is read again: where the limit has room for two passes, on the third."""
+    """The advice on a tensor that is read again: the exercise's own, or, where two passes are allowed, on the third."""
+    if exercise.read_again:
+        return exercise.read_again
     once = one.distinct_loaded
     allowed = 1 + (exercise.limit - 1) * floor // once if once else 1
     return ONE_PASS if allowed == 2 and one.loaded > READ_AGAIN * allowed * once else LOAD_ONCE

@@ -43,6 +43,7 @@ class Exercise:
     floor: arguments → the least bytes that any right kernel moves; None where no traffic is graded.
     limit: largest allowed multiple of that floor.
     counted: names of the parameters whose loads alone are counted against the floor; () counts all bytes moved.
+    read_again: advice on a parameter, {}, that is read more often than allowed; "": one that the figures suggest.
     must_read: arguments → the least bytes that kernels must load to have computed the result.
     load_width: bytes a thread of the solution's kernel loads at once, as the compile gate measures it; 0: no advice.
     """
@@ -57,6 +58,7 @@ class Exercise:
     floor: Callable[..., int] | None = None
     limit: float = 1.05
     counted: tuple[str, ...] = ()
+    read_again: str = ""
     must_read: Callable[..., int] | None = None
     load_width: int = 0
 

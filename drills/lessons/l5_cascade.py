@@ -104,6 +104,7 @@ def _must_read_cascade(q, k_shared, v_shared, *pages) -> int:
 
 _PARTIAL = (Output("v", "value", "float32"), Output("s", "lse", "float32"))
 _FINAL = (Output("v", "value"), Output("s", "lse", "float32"))
+_MORE_ROWS = "Give a program all query rows of a KV head, up to 64: each further block of rows reads {} again."
 _PAGES = "kv_cache[pages, 2, page_size, Hkv, D], indptr[B + 1], indices[n], last_page_len[B]"
 
 EXERCISES = (
@@ -118,6 +119,7 @@ EXERCISES = (
         floor=_once_shared,
         limit=1.5,
         counted=("k", "v"),
+        read_again=_MORE_ROWS,
         must_read=lambda q, k, v, scale=None: _bytes(q, k, v) if q.numel() else 0,
     ),
     Exercise(
@@ -142,6 +144,7 @@ EXERCISES = (
         floor=_once_cascade,
         limit=1.5,
         counted=("k_shared", "v_shared"),
+        read_again=_MORE_ROWS,
         must_read=_must_read_cascade,
     ),
     Exercise(

@@ -116,6 +116,16 @@ def a_read_of_a_gap():
 
 
 @case
+def a_read_of_a_gap_of_a_tensor_passed_twice():
+    def function(x):
+        o = torch.empty(1)
+        into_the_other_kernel[(1,)](x, x, o, 1)
+        return o
+
+    return seen(function, {"x": torch.ones(8)[::2]})
+
+
+@case
 def a_read_within_a_sliced_row():
     return seen(shifted(8), {"x": torch.ones(4, 8)[:, :4]})
 

@@ -30,6 +30,12 @@ FOUND = {
             "in program (0, 0, 0)",
         )
     ],
+    "a_read_of_a_gap_of_a_tensor_passed_twice": [
+        (
+            "out_of_bounds",
+            "tl.load of x[4] (strides 2) at offset 1, between its rows, where it has no element, in program (0, 0, 0)",
+        )
+    ],
     "a_caught_fault_is_found": [
         ("out_of_bounds", "tl.load of x[4] at element 100, 97 past the last (3), in program (0, 0, 0)")
     ],
@@ -130,6 +136,8 @@ FOUND = {
 }
 """Case → its findings, in order. Every other case is right and must have none."""
 
+STRIDED = "It is not contiguous: multiply each index by its stride, or use .contiguous() in the wrapper."
+
 LIKELY = {
     "a_row_read_past_its_end": "The block is BLOCK_D = 128 wide but a row has D = 80: "
     "mask the lanes past the row's end.",
@@ -137,6 +145,8 @@ LIKELY = {
     "from tl.program_id(0).to(tl.int64).",
     "a_size_of_1_without_a_kernel": "Results must come from launched @triton.jit kernels. Around them torch may "
     "allocate, fill, view, copy and cast; only an input of size 0 needs no launch. A size of 1 needs one.",
+    "a_read_of_a_gap": STRIDED,
+    "a_read_of_a_gap_of_a_tensor_passed_twice": STRIDED,
     "a_pointer_of_one_tensor_into_another": "The offset leads from a into b: check which pointer it is added to.",
 }
 

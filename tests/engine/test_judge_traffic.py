@@ -79,6 +79,13 @@ def test_a_third_pass_is_advised_against_where_a_second_is_allowed():
     assert failure.likely.startswith("Read x twice at most: the maximum and the sum need one pass")
 
 
+def test_an_exercise_may_say_what_to_do_about_a_tensor_that_is_read_again():
+    shared = replace(MERGE, read_again="Give a program more rows of {}.")
+    again = [launch(**LEAST | {"v_b": (2 * VALUES, 0)})]
+    assert judge.traffic(shared, ARGS, again).likely == "Give a program more rows of v_b."
+    assert judge.traffic(MERGE, ARGS, again).likely != "Give a program more rows of v_b."
+
+
 def test_the_limit_is_the_exercise_s():
     twice = [launch(**LEAST | {"v_b": (2 * VALUES, 0)})]
     assert judge.traffic(replace(MERGE, limit=1.5), ARGS, twice) is None
