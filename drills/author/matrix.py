@@ -1,20 +1,22 @@
 """Authors: the matrix of known answers. Grades them, and keeps their table, tests/answers/README.md.
 
-    python -m drills.author.matrix [LESSON …]      grade, and say what does not come out as its header says
-    python -m drills.author.matrix --table         write the table from the headers
+    python -m drills.author.matrix [LESSON | FILE …]    grade, and say what does not come out as its header says
+    python -m drills.author.matrix --table              write the table from the headers
 
 The table holds what the headers say, and the grading holds the headers to it. Exit code 0 if all is well, else 1.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from drills import catalog
 from drills.author import answers
 from drills.author.answers import FOLDER, Answer, Outcome
-from drills.errors import DrillError
+from drills.errors import DrillError, WrongUse
 from drills.files import write_atomically
 
 TABLE = FOLDER / "README.md"
@@ -53,15 +55,33 @@ def problems(outcomes: Sequence[Outcome]) -> list[str]:
     return [one.problem for one in outcomes if one.problem] + answers.confused(outcomes)
 
 
+def chosen(names: Sequence[str]) -> list[Answer]:
+    """The answers that are meant: of a lesson, or of one file (a name that ends in .py); all if there is no name."""
+    found: list[Answer] = []
+    for name in names or ("*",):
+        if not name.endswith(".py"):
+            found += answers.find("*" if name == "*" else catalog.find(name).lesson.stem)
+        elif not Path(name).is_file():
+            raise WrongUse(f"there is no file {name}")
+        else:
+            found.append(answers.read(Path(name).resolve()))
+    return found
+
+
 def main(arguments: Sequence[str]) -> int:
-    """0 if all is well, 1 if not, 3 if the grader failed."""
+    """0 if all is well, 1 if not, 2 for wrong use, 3 if the grader failed."""
+    parser = argparse.ArgumentParser(prog="python -m drills.author.matrix", description="Grades known answers.")
+    parser.add_argument(
+        "names", nargs="*", metavar="LESSON | FILE", help="a lesson, or one answer's file; all if left out"
+    )
+    parser.add_argument("--table", action="store_true", help="write tests/answers/README.md from the headers instead")
+    options = parser.parse_args(arguments)
     try:
-        if "--table" in arguments:
+        if options.table:
             write_atomically(TABLE, table(answers.find()))
             return 0
-        stems = [catalog.find(name).lesson.stem for name in arguments] or ["*"]
         outcomes = []
-        for outcome in answers.grade([one for stem in stems for one in answers.find(stem)]):
+        for outcome in answers.grade(chosen(options.names)):
             outcomes.append(outcome)
             if outcome.problem:
                 print(outcome.problem, flush=True)
@@ -72,7 +92,8 @@ def main(arguments: Sequence[str]) -> int:
     for line in found:
         print(line)
     bad = len(found) + sum(bool(one.problem) for one in outcomes)
-    print(f"{len(outcomes)} known answers, {bad} problems")
+    count = len(outcomes)
+    print(f"{count} known answer{'s' * (count != 1)}, {bad} problem{'s' * (bad != 1)}")
     return 1 if bad else 0
 
 

@@ -1,0 +1,28 @@
+"""Which known answers a name means, and what is said of a name that means none."""
+
+import pytest
+
+from drills.author import answers, matrix
+from drills.errors import WrongUse
+
+WRONG = answers.FOLDER / "wrong" / "l4_merge_states"
+
+
+def test_a_file_is_one_answer():
+    path = WRONG / "state_exp_for_exp2.py"
+    assert [one.path for one in matrix.chosen([str(path)])] == [path]
+
+
+def test_a_lesson_is_all_of_its_answers():
+    assert matrix.chosen(["l4"]) == answers.find("l4_merge_states") != []
+
+
+def test_no_name_is_all_answers():
+    assert matrix.chosen([]) == answers.find()
+
+
+def test_a_file_that_is_not_there_is_named(capsys):
+    with pytest.raises(WrongUse, match="there is no file nowhere.py"):
+        matrix.chosen(["nowhere.py"])
+    assert matrix.main(["nowhere.py"]) == WrongUse.code
+    assert "nowhere.py" in capsys.readouterr().out
