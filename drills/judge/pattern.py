@@ -80,17 +80,27 @@ def permuted(exercise: Exercise, args: Args, shown: Comparison) -> str:
         if order == tuple(range(len(order))):
             continue
         moved = shown.expected.permute(order).reshape(shown.got.shape)
-        if _close(shown, moved):
+        if _close(shown, moved) and not _alike(shown, moved):
             names = ", ".join(axes[i] if i < len(axes) else str(i) for i in order)
             return f"{shown.output.name} holds the right numbers in the order [{names}]: check the offset of each axis."
     for axis in range(shown.expected.dim()):
-        if shown.expected.shape[axis] > 1 and _close(shown, shown.expected.flip(axis)):
+        moved = shown.expected.flip(axis)
+        if _close(shown, moved) and not _alike(shown, moved):
             return f"{shown.output.name} is reversed along the {axis_word(axes[axis] if axis < len(axes) else '')}s."
     return ""
 
 
 def _close(shown: Comparison, other: torch.Tensor) -> bool:
-    return bool((((shown.got - other).abs() <= 2 * shown.limit.max()) | (shown.got == other)).all())
+    return _same(shown, shown.got, other)
+
+
+def _alike(shown: Comparison, other: torch.Tensor) -> bool:
+    """Can the expected result not be told from this one? With axes of one element, another order is no other result."""
+    return _same(shown, shown.expected, other)
+
+
+def _same(shown: Comparison, one: torch.Tensor, other: torch.Tensor) -> bool:
+    return bool((((one - other).abs() <= 2 * shown.limit.max()) | (one == other)).all())
 
 
 def columns(exercise: Exercise, args: Args, shown: Comparison) -> str:

@@ -86,6 +86,11 @@ def test_rounding_looks_like_rounding():
     assert "as rounding would make it" in said
 
 
+def test_axes_of_one_element_have_no_other_order():
+    for spoil in (lambda v, s, args: (v, s + 1.6e-5), lambda v, s, args: (v + 8e-6, s)):
+        assert "as rounding would make it" in likely(spoil, S=1, H=1, D=1)
+
+
 def test_half_values_may_be_off_by_their_own_step():
     def off(relative):
         return lambda v, s, args: ((v.float() * (1 + relative)).half(), s)
