@@ -5,6 +5,8 @@ import math
 import pytest
 import torch
 
+from drills.lessons.strides import far_apart
+
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
 BLOCKS = [2, 16, 1024]
 FAR = [-(2.0**100), -(2.0**20), 2.0**20, 2.0**100]
@@ -154,6 +156,14 @@ def test_rows_of_other_strides(drill):
         drill.softmax_stats(x, 16).agrees()
 
 
+@pytest.mark.graded("softmax_stats", "memory")
+@pytest.mark.parametrize("far", ["rows", "columns"])
+def test_offsets_need_64_bits(drill, far):
+    """The last row, or column, begins more than 2^31 elements after the first."""
+    x = rows(drill.rng, M=3, N=3, dtype=torch.float16)
+    drill.softmax_stats(far_apart(x) if far == "rows" else far_apart(x.t()).t(), 2).agrees()
+
+
 @pytest.mark.graded("softmax_stats", "traffic")
 def test_x_is_read_once(drill):
     drill.softmax_stats(rows(drill.rng, M=2, N=500, dtype=torch.float16), 64).agrees().moves_at_most()
@@ -262,6 +272,14 @@ def test_softmax_of_hundreds_of_rows(drill):
 def test_softmax_of_rows_of_other_strides(drill):
     for x in strided(rows(drill.rng)):
         drill.softmax(x, 16).agrees()
+
+
+@pytest.mark.graded("softmax", "memory")
+@pytest.mark.parametrize("far", ["rows", "columns"])
+def test_offsets_of_softmax_need_64_bits(drill, far):
+    """The last row, or column, begins more than 2^31 elements after the first."""
+    x = rows(drill.rng, M=3, N=3, dtype=torch.float16)
+    drill.softmax(far_apart(x) if far == "rows" else far_apart(x.t()).t(), 2).agrees()
 
 
 @pytest.mark.graded("softmax", "traffic")
@@ -392,6 +410,16 @@ def test_scores_and_values_of_other_strides(drill):
     scores, v = scores_and_values(drill.rng)
     for x, u in zip(strided(scores), strided(v), strict=True):
         drill.attend(x, u, 16).agrees()
+
+
+@pytest.mark.graded("attend", "memory")
+@pytest.mark.parametrize("far", ["rows of scores", "columns of scores", "rows of v", "columns of v"])
+def test_offsets_of_attend_need_64_bits(drill, far):
+    """The last row, or column, begins more than 2^31 elements after the first."""
+    scores, v = scores_and_values(drill.rng, M=3, N=3, D=3, dtype=torch.float16)
+    apart = scores if "scores" in far else v
+    apart = far_apart(apart) if "rows" in far else far_apart(apart.t()).t()
+    drill.attend(*((apart, v) if "scores" in far else (scores, apart)), 2).agrees()
 
 
 @pytest.mark.graded("attend", "traffic")

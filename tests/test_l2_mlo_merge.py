@@ -7,6 +7,7 @@ import torch
 
 from drills.lessons.oracle import merge_mlo
 from drills.lessons.parts import partial, random_qkv
+from drills.lessons.strides import far_apart
 from drills.lessons.triple_draws import as_pair, make_empty, parts_of
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
@@ -134,6 +135,14 @@ def test_queries_keys_and_values_of_other_strides(drill):
     drill.partial_attention(q, k, v.repeat_interleave(2, dim=2)[..., ::2], 3).agrees()
 
 
+@pytest.mark.graded("partial_attention", "memory")
+@pytest.mark.parametrize("far", ["k", "v"])
+def test_offsets_need_64_bits(drill, far):
+    """The last key begins more than 2^31 elements after the first."""
+    q, k, v = random_qkv(drill.rng, 3, H=2, dtype=torch.float16)
+    drill.partial_attention(q, far_apart(k) if far == "k" else k, far_apart(v) if far == "v" else v, 2).agrees()
+
+
 @pytest.mark.graded("partial_attention", "traffic")
 def test_a_part_reads_its_own_keys_only(drill):
     drill.partial_attention(*random_qkv(drill.rng, 128, H=1, D=64, dtype=torch.float16), 4).agrees().moves_at_most()
@@ -241,6 +250,13 @@ def test_parts_of_other_strides(drill):
     drill.merge_pair(m_a, l_a, o_a, m_b, l_b, o_b).agrees()
 
 
+@pytest.mark.graded("merge_pair", "memory")
+def test_offsets_of_a_pair_need_64_bits(drill):
+    """The last head of o_b begins more than 2^31 elements after the first."""
+    *others, o_b = as_pair(*parts_of(drill.rng, 2, H=3, dtype=torch.float16))
+    drill.merge_pair(*others, far_apart(o_b)).agrees()
+
+
 @pytest.mark.graded("merge_pair", "compile")
 def test_merge_pair_compiles_for_a_gpu(drill):
     drill.compiles()
@@ -321,6 +337,13 @@ def test_all_parts_of_other_strides(drill):
     m, l, o = parts_of(drill.rng, 4)
     m, o = m.t().contiguous().t(), o.transpose(0, 1).contiguous().transpose(0, 1)
     drill.merge_mlo(m, l.repeat_interleave(2, dim=1)[:, ::2], o).agrees()
+
+
+@pytest.mark.graded("merge_mlo", "memory")
+def test_offsets_of_parts_need_64_bits(drill):
+    """The last part of o begins more than 2^31 elements after the first."""
+    m, l, o = parts_of(drill.rng, 3, dtype=torch.float16)
+    drill.merge_mlo(m, l, far_apart(o)).agrees()
 
 
 @pytest.mark.graded("merge_mlo", "compile")

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from drills.lessons.parts import random_qkv
+from drills.lessons.strides import far_apart
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
 FAR = [-(2.0**100), -(2.0**20), 2.0**20, 2.0**100]
@@ -150,6 +151,14 @@ def test_rows_of_other_strides(drill, name):
         getattr(drill, name)(y).agrees()
 
 
+@lse_and_lse2("memory")
+@pytest.mark.parametrize("far", ["rows", "columns"])
+def test_offsets_need_64_bits(drill, name, far):
+    """The last row, or column, begins more than 2^31 elements after the first."""
+    x = rows(drill.rng, M=3, N=3, dtype=torch.float16)
+    getattr(drill, name)(far_apart(x) if far == "rows" else far_apart(x.t()).t()).agrees()
+
+
 @lse_and_lse2("traffic")
 def test_x_is_read_at_most_twice(drill, name):
     getattr(drill, name)(rows(drill.rng, M=2, N=500, dtype=torch.float16)).agrees().moves_at_most()
@@ -266,6 +275,13 @@ def test_lses_heads_first_and_sliced_outputs(drill):
     drill.merge_natural(o_a, lse_a, o_b, lse_b).agrees()
 
 
+@pytest.mark.graded("merge_natural", "memory")
+def test_offsets_of_outputs_need_64_bits(drill):
+    """The last position of o_a begins more than 2^31 elements after the first."""
+    o_a, *others = pair(drill.rng, dtype=torch.float16)
+    drill.merge_natural(far_apart(o_a), *others).agrees()
+
+
 @pytest.mark.graded("merge_natural", "traffic")
 def test_each_output_is_read_once(drill):
     drill.merge_natural(*pair(drill.rng, D=64, dtype=torch.float16)).agrees().moves_at_most()
@@ -323,6 +339,14 @@ def test_an_lse_of_other_strides(drill):
     lse = rows(drill.rng, 3, 5)
     for x in (lse.t().contiguous().t(), lse.repeat_interleave(2, dim=1)[:, ::2]):
         drill.to_flashinfer(x).agrees()
+
+
+@pytest.mark.graded("to_flashinfer", "memory")
+@pytest.mark.parametrize("far", ["heads", "positions"])
+def test_offsets_of_an_lse_need_64_bits(drill, far):
+    """The last head, or position, lies more than 2^31 elements after the first."""
+    lse = rows(drill.rng, 3, 3)
+    drill.to_flashinfer(far_apart(lse) if far == "heads" else far_apart(lse.t()).t()).agrees()
 
 
 @pytest.mark.graded("to_flashinfer", "traffic")
@@ -414,6 +438,14 @@ def test_queries_keys_and_values_of_other_strides(drill):
     q, k, v = states(drill.rng, 11)
     q, k = q.transpose(0, 1).contiguous().transpose(0, 1), k.transpose(0, 1).contiguous().transpose(0, 1)
     drill.partial_states(q, k, v.repeat_interleave(2, dim=2)[..., ::2], 3).agrees()
+
+
+@pytest.mark.graded("partial_states", "memory")
+@pytest.mark.parametrize("far", ["k", "v"])
+def test_offsets_of_keys_need_64_bits(drill, far):
+    """The last key begins more than 2^31 elements after the first."""
+    q, k, v = states(drill.rng, 3, S=1, dtype=torch.float16)
+    drill.partial_states(q, far_apart(k) if far == "k" else k, far_apart(v) if far == "v" else v, 2).agrees()
 
 
 @pytest.mark.graded("partial_states", "traffic")

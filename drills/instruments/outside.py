@@ -85,7 +85,7 @@ def _likely(fault: Faulty, numbers: dict[str, int]) -> str:
         return "The tensor is empty: return before the launch, or mask every lane."
     span = (view.high - view.low) // view.itemsize
     if fault.element < 0 and span + WRAP > -fault.element > WRAP // 2:
-        return "The offset wrapped at 2^31: compute it in 64 bits, from tl.program_id(0).to(tl.int64)."
+        return "The offset wrapped at 2^31: cast the index before it is multiplied, as in row.to(tl.int64) * stride."
     lanes, row = _lanes(fault), view.shape[-1] if view.shape else 1
     block = f"{_named(lanes, numbers)}{lanes}"
     size = f"{_named(row, numbers)}{row}"

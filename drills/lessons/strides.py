@@ -1,6 +1,6 @@
 """Arguments read as if they were contiguous: the one misconception that every lesson shares, and cases that show it.
 
-Never used by graded code.
+Also tensors so far apart in memory that an offset needs 64 bits. Never used by graded code.
 """
 
 from __future__ import annotations
@@ -25,6 +25,15 @@ def unstrided(x: Tensor) -> Tensor:
 def turned(x: Tensor) -> Tensor:
     """The same values; x.transpose(0, 1) is contiguous."""
     return x.transpose(0, 1).contiguous().transpose(0, 1)
+
+
+def far_apart(x: Tensor, elements: int = 2**30 + 8) -> Tensor:
+    """The same values, with this many elements of untouched memory from one index of the first axis to the next.
+
+    Address space, not memory: two steps of the default are more than 2^31 elements.
+    """
+    memory = torch.empty(elements * (len(x) - 1) + x[0].numel(), dtype=x.dtype)
+    return memory.as_strided(x.shape, (elements, *x[0].contiguous().stride())).copy_(x)
 
 
 def reading(right: Formula, positions: Sequence[int]) -> Formula:

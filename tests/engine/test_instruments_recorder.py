@@ -141,8 +141,8 @@ STRIDED = "It is not contiguous: multiply each index by its stride, or use .cont
 LIKELY = {
     "a_row_read_past_its_end": "The block is BLOCK_D = 128 wide but a row has D = 80: "
     "mask the lanes past the row's end.",
-    "an_offset_past_2_to_the_31_in_32_bits": "The offset wrapped at 2^31: compute it in 64 bits, "
-    "from tl.program_id(0).to(tl.int64).",
+    "an_offset_past_2_to_the_31_in_32_bits": "The offset wrapped at 2^31: cast the index before it is "
+    "multiplied, as in row.to(tl.int64) * stride.",
     "a_size_of_1_without_a_kernel": "Results must come from launched @triton.jit kernels. Around them torch may "
     "allocate, fill, view, copy and cast; only an input of size 0 needs no launch. A size of 1 needs one.",
     "a_read_of_a_gap": STRIDED,
