@@ -38,7 +38,7 @@ BENCH = ("__init__", "command", "child", "cost", "measure", "peers", "plot", "ro
 
 CUTS = {
     (
-        " Passed? `python grade.py show l4.merge_state` shows yours\n"
+        " Passed? `python grade.py show l1.softmax_stats` shows yours\n"
         "   and the solution, side by side where the screen has 120 columns or more."
     ): "",
     "`list`, `reset` and `show` work": "`list` and `reset` work",
