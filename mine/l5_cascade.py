@@ -3,7 +3,7 @@
 Each part of the keys yields states (v, s): attention over that part, and the base-2 log of its softmax sum.
 States merge (l4), so a long part may be cut into splits, and a sequence into levels, without changing the result.
 
-q, k, v and pages are float16, bfloat16 or float32, of any strides; index tensors are int32 or int64.
+q, k, v and pages are float16, bfloat16 or float32, index tensors int32 or int64; all of any strides.
 scale is 1/sqrt(D) if None.
 
 Names: B requests · Hq query heads · Hkv key/value heads · G = Hq / Hkv · D head dim · P shared keys · N states.
