@@ -6,10 +6,14 @@ import pytest
 import torch
 
 from drills.lessons.paging import random_levels, random_pages
+from drills.lessons.strides import far_apart
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
 FAR = [-(2.0**100), -(2.0**20), 2.0**20, 2.0**100]
-"""Far beyond any sentinel. Equal powers of two, so that no way to scale or shift them rounds."""
+"""Far beyond any sentinel. Equal powers of two, so that no way to scale or shift them rounds.
+
+The s of states that are merged does round, by a relative 2^-24: values of one sign do not cancel, so it stays small.
+"""
 
 
 def short(value):
@@ -110,7 +114,9 @@ def test_no_request_gives_no_rows(drill):
 @pytest.mark.graded("attend_shared", "edge")
 @pytest.mark.parametrize("D", [1, 96])
 def test_head_size_that_tl_dot_does_not_take_as_it_is(drill, D):
-    drill.attend_shared(*shared_case(drill.rng, B=2, D=D)).agrees()
+    """Values of one sign: in a single column, values that cancel leave nothing to measure an error against."""
+    q, k, v = shared_case(drill.rng, B=2, D=D)
+    drill.attend_shared(q, k, v.abs()).agrees()
 
 
 @pytest.mark.graded("attend_shared", "edge")
@@ -125,7 +131,7 @@ def test_scores_far_from_zero(drill, shift):
 @pytest.mark.parametrize("score", FAR, ids=power)
 def test_equal_scores_of_any_size(drill, score):
     q, k, v = shared_case(drill.rng, B=2, D=1, P=5)
-    drill.attend_shared(torch.ones_like(q), torch.full_like(k, score), v, 1.0).agrees()
+    drill.attend_shared(torch.ones_like(q), torch.full_like(k, score), v.abs(), 1.0).agrees()
 
 
 @pytest.mark.graded("attend_shared", "edge")
@@ -137,6 +143,14 @@ def test_a_hundred_requests(drill):
 def test_inputs_of_other_strides(drill):
     q, k, v = shared_case(drill.rng)
     drill.attend_shared(q.transpose(0, 1).contiguous().transpose(0, 1), k.repeat(1, 1, 2)[..., ::2], v.flip(0)).agrees()
+
+
+@pytest.mark.graded("attend_shared", "memory")
+@pytest.mark.parametrize("far", ["q", "k", "v"])
+def test_offsets_of_keys_need_64_bits(drill, far):
+    """The last row of q, k or v begins more than 2^31 elements after the first."""
+    case = zip("qkv", shared_case(drill.rng, P=3, dtype=torch.float16), strict=True)
+    drill.attend_shared(*(far_apart(x) if name == far else x for name, x in case)).agrees()
 
 
 @pytest.mark.graded("attend_shared", "traffic")
@@ -211,7 +225,7 @@ def test_no_request_and_no_page(drill):
 @pytest.mark.parametrize("score", FAR, ids=power)
 def test_equal_scores_of_any_size_in_pages(drill, score):
     q, kv_cache, *table = paged_case(drill.rng, D=1)
-    kv_cache[:, 0] = score
+    kv_cache[:, 0], kv_cache[:, 1] = score, kv_cache[:, 1].abs()
     drill.attend_paged(torch.ones_like(q), kv_cache, *table, 1.0).agrees()
 
 
@@ -231,6 +245,13 @@ def test_a_cache_laid_out_heads_first(drill):
     q, kv_cache, *table = paged_case(drill.rng, D=5)
     heads_first = kv_cache.transpose(2, 3).contiguous().transpose(2, 3)
     drill.attend_paged(q, heads_first, *table).agrees()
+
+
+@pytest.mark.graded("attend_paged", "memory")
+def test_offsets_of_pages_need_64_bits(drill):
+    """Three of five pages, each more than 2^30 elements after the one before."""
+    q, kv_cache, *table = paged_case(drill.rng, (9,), dtype=torch.float16)
+    drill.attend_paged(q, far_apart(kv_cache), *table).agrees()
 
 
 @pytest.mark.graded("attend_paged", "compile")
@@ -284,8 +305,8 @@ def test_one_side_far_above_the_other(drill):
 @pytest.mark.parametrize("score", FAR, ids=power)
 def test_equal_scores_of_any_size_on_both_sides(drill, score):
     q, k, v, kv_cache, *table = cascade_case(drill.rng, P=5, D=1)
-    kv_cache[:, 0] = score
-    drill.cascade(torch.ones_like(q), torch.full_like(k, score), v, kv_cache, *table, 1.0).agrees()
+    kv_cache[:, 0], kv_cache[:, 1] = score, kv_cache[:, 1].abs()
+    drill.cascade(torch.ones_like(q), torch.full_like(k, score), v.abs(), kv_cache, *table, 1.0).agrees()
 
 
 @pytest.mark.graded("cascade", "edge")
@@ -381,7 +402,7 @@ def test_a_level_with_no_group(drill):
 @pytest.mark.parametrize("score", FAR, ids=power)
 def test_equal_scores_of_any_size_at_every_level(drill, score):
     q, kv_cache, levels = level_case(drill.rng, [[0, 4], [0, 2, 4]], [[5], [3, 2]], D=1)
-    kv_cache[:, 0] = score
+    kv_cache[:, 0], kv_cache[:, 1] = score, kv_cache[:, 1].abs()
     drill.multi_level_cascade(torch.ones_like(q), kv_cache, levels, 1.0).agrees()
 
 
@@ -401,6 +422,12 @@ def test_levels_need_not_be_contiguous(drill):
 def test_group_of_seven_query_heads_and_head_size_five(drill):
     case = level_case(drill.rng, [[0, 1, 3], [1, 2, 3]], [[9, 4], [3, 3]], B=3, Hq=7, Hkv=1, D=5, page_size=3)
     drill.multi_level_cascade(*case).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "memory")
+def test_offsets_of_pages_need_64_bits_at_every_level(drill):
+    q, kv_cache, levels = level_case(drill.rng, [[0, 2], [0, 1, 2]], [[9], [3, 2]], B=2, dtype=torch.float16)
+    drill.multi_level_cascade(q, far_apart(kv_cache), levels).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "compile")
