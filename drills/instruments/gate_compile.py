@@ -9,6 +9,7 @@ the same result. It never loads a binary and never asks for a driver.
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -61,17 +62,43 @@ def compile_kernel(kernel: Any, spec: Specialisation, arch: int, full: bool = Tr
     target = GPUTarget("cuda", arch, WARP)
     staged = knows(triton.__version__)
     with compiler_output() as log:
-        made = by_stages(source, target, spec.options, full) if staged else by_compile(source, target, spec.options)
-    if made is None:
-        return Figures()
+        if staged and not full:
+            front_end(source, target, spec.options)
+            return Figures()
+        made = by_stages(source, target, spec.options) if staged else by_compile(source, target, spec.options)
     if made.shared > SHARED[arch]:
         raise TooMuch(f"shared memory: the block needs {made.shared} bytes, sm_{arch} has {SHARED[arch]}")
     return figures(made.ttir, made.ptx, log.getvalue(), made.shared)
 
 
-def by_stages(source: Any, target: Any, options: dict[str, Any], full: bool) -> SimpleNamespace | None:
-    """The compiler's stages in their order; None if it was stopped after the front end."""
-    from triton._C.libtriton import ir
+def front_end(source: Any, target: Any, options: dict[str, Any]) -> None:
+    """Python made into IR and verified, and no more. Many of these share one context: a new one takes 3 ms."""
+    backend, parsed = backend_for(target, options)
+    context = shared_context(target)
+    try:
+        to_ir(source, target, parsed, backend, context)
+    except BaseException:
+        shared_context.cache_clear()  # nothing of a failure reaches the next one
+        raise
+
+
+def by_stages(source: Any, target: Any, options: dict[str, Any]) -> SimpleNamespace:
+    """The compiler's stages in their order."""
+    backend, parsed = backend_for(target, options)
+    stages: dict[str, Any] = {}
+    backend.add_stages(stages, parsed, source.language)
+    module = to_ir(source, target, parsed, backend, new_context(backend))
+    metadata: dict[str, Any] = {}
+    texts = {}
+    for name, stage in stages.items():
+        module = stage(module, metadata)
+        if name in ("ttir", "ptx"):
+            texts[name] = str(module)
+    return SimpleNamespace(shared=metadata["shared"], **texts)
+
+
+def backend_for(target: Any, options: dict[str, Any]) -> tuple[Any, Any]:
+    """The target's backend and the options as it reads them; KeyError for one that it does not know."""
     from triton.compiler.compiler import make_backend
 
     backend = make_backend(target)
@@ -79,23 +106,51 @@ def by_stages(source: Any, target: Any, options: dict[str, Any], full: bool) -> 
     unknown = [name for name in options if not hasattr(parsed, name)]
     if unknown:
         raise KeyError(f"Keyword argument {unknown[0]} was specified but unrecognised")
-    stages: dict[str, Any] = {}
-    backend.add_stages(stages, parsed, source.language)
+    return backend, parsed
+
+
+def to_ir(source: Any, target: Any, parsed: Any, backend: Any, context: Any) -> Any:
+    """The module that Triton makes of the kernel's Python; it has verified it."""
+    parse_once()
+    helpers = backend.get_codegen_implementation(parsed)
+    module = source.make_ir(target, parsed, helpers, backend.get_module_map(), context)
+    source.hash()  # looks for names that a kernel must not use
+    return module
+
+
+def new_context(backend: Any) -> Any:
+    """A context with the dialects that the backend needs."""
+    from triton._C.libtriton import ir
+
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
-    helpers = backend.get_codegen_implementation(parsed)
-    module = source.make_ir(target, parsed, helpers, backend.get_module_map(), context)
-    source.hash()
-    metadata: dict[str, Any] = {}
-    texts = {}
-    for name, stage in stages.items():
-        module = stage(module, metadata)
-        if name in ("ttir", "ptx"):
-            texts[name] = str(module)
-        if not full:
-            return None
-    return SimpleNamespace(shared=metadata["shared"], **texts)
+    return context
+
+
+@functools.lru_cache(maxsize=1)
+def shared_context(target: Any) -> Any:
+    """The context of all front ends for this target."""
+    from triton.compiler.compiler import make_backend
+
+    return new_context(make_backend(target))
+
+
+@functools.cache
+def parse_once() -> None:
+    """From now on Triton parses a function's text once, not at every call of it; it only reads the tree."""
+    from triton.runtime.jit import JITFunction
+
+    parse = JITFunction.parse
+    trees: dict[str, Any] = {}
+
+    def parse_or_recall(function: Any) -> Any:
+        tree = trees.get(function.src)
+        if tree is None:
+            tree = trees[function.src] = parse(function)
+        return tree
+
+    JITFunction.parse = parse_or_recall
 
 
 def by_compile(source: Any, target: Any, options: dict[str, Any]) -> SimpleNamespace:

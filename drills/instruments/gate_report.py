@@ -10,6 +10,7 @@ import ast
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from drills.instruments.gate_advice import advise, said
@@ -88,7 +89,7 @@ class Text:
         except (SyntaxError, ValueError, RecursionError):
             self.functions = []
 
-    @property
+    @cached_property
     def is_intricate(self) -> bool:
         """Whether matrix products or atomics are used: they compile by type and by warps, other code hardly does."""
         return any(".dot" in line or "atomic_" in line for line in self.lines)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -47,20 +47,21 @@ class Spec:
     @cached_property
     def text(self) -> str:
         """The same specialisation always gives the same text."""
-        return self.text_at(self.line)
+        return json.dumps(self.to_json(), sort_keys=True, allow_nan=False)
 
-    def text_at(self, line: int) -> str:
-        """The text if the kernel stood at another line."""
-        return json.dumps({**asdict(self), "line": line}, sort_keys=True, allow_nan=False)
+    @cached_property
+    def anywhere(self) -> str:
+        """The text, wherever in its file the kernel stands."""
+        return json.dumps({**self.to_json(), "line": 0}, sort_keys=True, allow_nan=False)
 
     @cached_property
     def front(self) -> str:
         """Text of all that the front end looks at: neither alignment nor warps nor stages."""
-        return json.dumps({**asdict(self), "divisible": (), "num_warps": 0, "num_stages": 0}, sort_keys=True)
+        return json.dumps({**self.to_json(), "divisible": (), "num_warps": 0, "num_stages": 0}, sort_keys=True)
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON-able dict of all fields."""
-        return asdict(self)
+        """A JSON-able dict of all fields. It shares them with this object: for reading only."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def family(self, intricate: bool) -> str:
         """Text shared by specialisations that differ in sizes and alignment only.

@@ -77,18 +77,26 @@ class Store:
 
     def _path(self, data: bytes, spec: Spec, target: str, full: bool, good: bool) -> Path:
         code = kernels_only(data) if good else data
-        what = spec.text_at(0 if good else spec.line)
+        what = spec.anywhere if good else spec.text
         place = nth(data, spec) if good else 0
         parts = [FORMAT, self.version, hashlib.sha256(code).hexdigest(), what, place, target, full]
         return self.folder / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]}.json"
 
 
+@functools.lru_cache(maxsize=4)
+def parsed(data: bytes) -> ast.Module | None:
+    """The file's tree, for reading only; None if it is no Python."""
+    try:
+        return ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
 @functools.lru_cache(maxsize=32)
 def kernels_only(data: bytes) -> bytes:
     """The file without the plain functions that nothing at its top level uses, as text free of comments and layout."""
-    try:
-        tree = ast.parse(data)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = parsed(data)
+    if tree is None:
         return data
     plain = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and is_plain(node)}
     while True:
@@ -107,15 +115,15 @@ def is_plain(function: ast.FunctionDef) -> bool:
 
 
 @functools.lru_cache(maxsize=32)
-def lines_of(data: bytes, kernel: str) -> tuple[int, ...]:
-    """Lines of the functions of that name, from the top."""
-    try:
-        nodes = ast.walk(ast.parse(data))
-    except (SyntaxError, ValueError, RecursionError):
-        return ()
-    return tuple(sorted(n.lineno for n in nodes if isinstance(n, ast.FunctionDef) and n.name == kernel))
+def lines_of(data: bytes) -> dict[str, list[int]]:
+    """Lines of the functions of each name, from the top."""
+    tree, found = parsed(data), {}
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.FunctionDef):
+            found.setdefault(node.name, []).append(node.lineno)
+    return found
 
 
 def nth(data: bytes, spec: Spec) -> int:
     """Which of the functions of its name the kernel is, counted from the top."""
-    return sum(line < spec.line for line in lines_of(data, spec.kernel))
+    return sum(line < spec.line for line in lines_of(data).get(spec.kernel, ()))

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from drills.sandbox.wire import MAX_DEPTH, Malformed
 
 T = TypeVar("T")
+PLAIN = (str, int, float, bool)
 
 
 def build(kind: type[T], tree: Any, text: Callable[[str], str] = str) -> T:
@@ -24,6 +25,8 @@ def build(kind: type[T], tree: Any, text: Callable[[str], str] = str) -> T:
 def _value(hint: Any, tree: Any, text: Callable[[str], str], depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise Malformed("notes nested too deep")
+    if hint in PLAIN and type(tree) is hint:
+        return text(tree) if hint is str else tree
     if is_dataclass(hint):
         return _dataclass(hint, tree, text, depth)
     origin, parts = get_origin(hint), get_args(hint)
@@ -37,15 +40,12 @@ def _value(hint: Any, tree: Any, text: Callable[[str], str], depth: int) -> Any:
         return _any(tree, text, depth)
     if hint is float and type(tree) is int:
         return float(tree)
-    if type(tree) is not hint:
-        raise Malformed("notes of the wrong type")
-    return text(tree) if hint is str else tree
+    raise Malformed("notes of the wrong type")
 
 
 def _dataclass(kind: type, tree: Any, text: Callable[[str], str], depth: int) -> Any:
     hints = _hints(kind)
-    required = {one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}
-    if not isinstance(tree, dict) or not required <= tree.keys() <= hints.keys():
+    if not isinstance(tree, dict) or not _required(kind) <= tree.keys() <= hints.keys():
         raise Malformed("notes of the wrong form")
     return kind(**{name: _value(hints[name], item, text, depth + 1) for name, item in tree.items()})
 
@@ -58,6 +58,11 @@ def _any(tree: Any, text: Callable[[str], str], depth: int) -> Any:
     if isinstance(tree, dict):
         return {text(name): _any(item, text, depth + 1) for name, item in tree.items()}
     return text(tree) if isinstance(tree, str) else tree
+
+
+@functools.cache
+def _required(kind: type) -> set[str]:
+    return {one.name for one in fields(kind) if one.default is MISSING and one.default_factory is MISSING}
 
 
 @functools.cache

@@ -34,7 +34,13 @@ KINDS = {
 """What can be forked: the module whose `serve(sock, config)` the child runs. descriptors: a socket, then output."""
 
 FOR_CALLS = ("triton.language", "drills.sandbox.worker", "drills.sandbox.alone", "drills.instruments.interpreter")
-FOR_COMPILING = ("triton", "triton.language", "triton.compiler", "drills.instruments.gate_kernels")
+FOR_COMPILING = (
+    "triton.compiler",
+    "triton.compiler.code_generator",
+    "triton.language.extra.libdevice",
+    "drills.instruments.gate_compile",
+    "drills.instruments.gate_kernels",
+)
 FEW_COLLECTIONS = (100_000, 50, 50)
 """The interpreter makes many short-lived objects: looking for cycles among them each 700 costs a tenth of the time."""
 

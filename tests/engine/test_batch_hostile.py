@@ -31,21 +31,23 @@ def chosen(level):
 
 
 def around():
-    """What hostile code might leave: entries of shared folders with its mark, or with the grader's own names."""
+    """What hostile code might leave: entries of shared folders with its mark."""
     folders = {Path(tempfile.gettempdir()), Path.home(), Path("/dev/shm"), ROOT, ROOT / "solutions", ROOT / "tests"}
     return {
         str(folder / name)
         for folder in folders
         if folder.is_dir()
         for name in os.listdir(folder)
-        if MARK in name or name.startswith("drills-private")
+        if MARK in name
     }
 
 
 @pytest.mark.parametrize("level", HERE if ALL else HERE[:1])
-def test_a_class_of_attackers_is_graded_and_nobody_else_harmed(tmp_path, level):
+def test_a_class_of_attackers_is_graded_and_nobody_else_harmed(tmp_path, monkeypatch, level):
     answers = chosen(level)
-    root = tmp_path / "repository"
+    root, private = tmp_path / "repository", tmp_path / "private"
+    private.mkdir()
+    monkeypatch.setenv("TMPDIR", str(private))
     small_lesson_4.build(root)
     for name, (file, _) in answers.items():
         folder = tmp_path / "subs" / name
@@ -59,6 +61,7 @@ def test_a_class_of_attackers_is_graded_and_nobody_else_harmed(tmp_path, level):
     assert time.monotonic() - begun < SECONDS_EACH * len(answers)
     assert set(limits.family(os.getpid())) <= family
     assert around() <= before
+    assert not list(private.iterdir())
     assert sorted(os.listdir(tmp_path)) == sorted([*listing, "out"])
     got = {one.id: "problem" if one.problem else one.grade.lessons[0].exercises[0].state for one in place.submissions()}
     assert got == {name: stated["expect"] for name, (_, stated) in answers.items()}, said
