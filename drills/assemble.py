@@ -11,6 +11,7 @@ from drills.report import problems
 from drills.report.model import (
     LEVELS,
     ExerciseResult,
+    Failure,
     Grade,
     LessonResult,
     LevelResult,
@@ -98,7 +99,7 @@ def _level(
 ) -> LevelResult:
     if asked not in (None, level):
         return LevelResult("off", "not asked for")
-    if any(test.outcome == "failed" and test.failure.level == level for test in tests):
+    if any(_tells_of(failure, level, tests) for failure in _failures(tests) if failure.level == level):
         return LevelResult("failed", _note(exercise, level))
     if off := _off(lesson, level):
         return LevelResult("off", off)
@@ -110,6 +111,18 @@ def _level(
     if all(test.outcome == "passed" for test in decided):
         return LevelResult("passed", _note(exercise, level))
     return LevelResult("blocked")
+
+
+def _failures(tests: list[TestResult]) -> list[Failure]:
+    return [test.failure for test in tests if test.outcome == "failed" and test.failure is not None]
+
+
+def _tells_of(failure: Failure, level: str, tests: list[TestResult]) -> bool:
+    """Is it this level that failed? Where ordinary values are wrong, those of a test of edges or of traffic are too."""
+    from drills.judge.failures import level_of
+
+    own = level_of(failure.kind, "value", failure.got) == level
+    return own or not any(one.level == "value" for one in _failures(tests))
 
 
 def _advice(reports: list, load_width: int) -> list[str]:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from drills.report import verdict, words
-from drills.report.model import ExerciseResult, Grade, LessonResult, TestResult
+from drills.report.model import ExerciseResult, Failure, Grade, LessonResult, TestResult
 from drills.report.rows import BAD, QUIET, TITLE
 
 LABEL_WIDTH = 10
@@ -34,7 +34,7 @@ def failure_lines(grade: Grade, console: Console) -> list[Text]:
     lines += field("likely", failure.likely, console, style="bold")
     lines += field("read", failure.read, console)
     lines += field("printed", test.printed if test else "", console)
-    lines += field("also", _others(exercise, test), console, style=QUIET)
+    lines += field("also", _others(exercise, test, failure), console, style=QUIET)
     if test and grade.seed is not None:
         again = f"python grade.py {where[0]}.{where[1]}{target_flag(grade)} --seed {grade.seed}"
         lines += field("repeat", again, console, style=QUIET)
@@ -77,11 +77,14 @@ def _source_lines(
     return lines
 
 
-def _others(exercise: ExerciseResult | None, test: TestResult | None) -> str:
+def _others(exercise: ExerciseResult | None, test: TestResult | None, shown: Failure) -> str:
+    """How many more of the exercise's tests failed, and at which other levels."""
     if not exercise:
         return ""
     failed = sum(one.outcome == "failed" and one is not test for one in exercise.tests)
     left = sum(one.outcome == "not run" for one in exercise.tests) if test else 0
-    parts = [f"{words.plural(failed, 'more test')} of {exercise.name} failed"] if failed else []
+    elsewhere = [name for name, one in exercise.levels.items() if one.state == "failed" and name != shown.level]
+    at = f" (levels too: {', '.join(elsewhere)})" if elsewhere else ""
+    parts = [f"{words.plural(failed, 'more test')} of {exercise.name} failed{at}"] if failed else []
     parts += [f"{words.plural(left, 'test')} of it not run"] if left else []
     return ", ".join(parts)
