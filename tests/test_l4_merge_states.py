@@ -159,7 +159,7 @@ def test_results_outlive_the_next_call(drill):
 
 
 @pytest.mark.graded("merge_state", "edge")
-@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (100, 3)])
+@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (100, 3), (1, 130)])
 def test_one_row_and_none_and_hundreds(drill, S, H):
     drill.merge_state(*two_states(drill.rng, S=S, H=H, D=5)).agrees()
 
@@ -273,7 +273,7 @@ def test_half_values_that_nearly_cancel_in_place(drill):
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
-@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (100, 3)])
+@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (100, 3), (1, 130)])
 def test_one_row_and_none_and_hundreds_in_place(drill, S, H):
     drill.merge_state_in_place(*two_states(drill.rng, S=S, H=H, D=5), torch.ones(S, dtype=torch.bool)).agrees()
 
@@ -367,7 +367,7 @@ def test_hundreds_of_empty_states_may_come_first(drill):
 
 
 @pytest.mark.graded("merge_states", "edge")
-@pytest.mark.parametrize("S, N, H", [(2, 0, 3), (0, 4, 3), (1, 1, 1), (100, 2, 3)])
+@pytest.mark.parametrize("S, N, H", [(2, 0, 3), (0, 4, 3), (1, 1, 1), (100, 2, 3), (1, 2, 130)])
 def test_no_states_no_positions_one_of_each_and_hundreds(drill, S, N, H):
     """With N = 0 every state is empty: v = 0 and s = -inf."""
     drill.merge_states(*states(drill.rng, S, N, H, 5)).agrees()
@@ -495,6 +495,11 @@ def test_a_hundred_runs(drill):
     lengths = torch.arange(100) % 3
     indptr = [0, *lengths.cumsum(0).tolist()]
     drill.variable_length_merge_states(*runs(drill.rng, indptr, H=3, D=2)).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "edge")
+def test_runs_of_a_hundred_heads(drill):
+    drill.variable_length_merge_states(*runs(drill.rng, [0, 2], H=130, D=2)).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "edge")

@@ -135,8 +135,9 @@ def test_equal_scores_of_any_size(drill, score):
 
 
 @pytest.mark.graded("attend_shared", "edge")
-def test_a_hundred_requests(drill):
-    drill.attend_shared(*shared_case(drill.rng, B=100, Hq=3, D=2, P=5)).agrees()
+@pytest.mark.parametrize("B, heads, kv_heads", [(100, 3, 1), (1, 40, 40)])
+def test_a_hundred_requests_or_dozens_of_heads(drill, B, heads, kv_heads):
+    drill.attend_shared(*shared_case(drill.rng, B=B, Hq=heads, Hkv=kv_heads, D=2, P=5)).agrees()
 
 
 @pytest.mark.graded("attend_shared", "memory")
@@ -232,6 +233,13 @@ def test_equal_scores_of_any_size_in_pages(drill, score):
 @pytest.mark.graded("attend_paged", "edge")
 def test_a_hundred_requests_with_own_pages(drill):
     drill.attend_paged(*paged_case(drill.rng, (1, 3, 0, 5) * 25, Hq=3, D=2)).agrees()
+
+
+@pytest.mark.graded("attend_paged", "edge")
+@pytest.mark.parametrize("heads, kv_heads", [(34, 1), (40, 40)])
+def test_dozens_of_heads(drill, heads, kv_heads):
+    """34 query heads share one KV head, or 40 have one each."""
+    drill.attend_paged(*paged_case(drill.rng, (5,), Hq=heads, Hkv=kv_heads, D=2)).agrees()
 
 
 @pytest.mark.graded("attend_paged", "edge")
