@@ -11,8 +11,10 @@ import triton.language as tl
 # BEGIN SOLUTION
 
 
-ROW_BYTES = 1 << 16
-"""The longest row that a program holds: 32 values for each of 1,024 threads, two bytes each."""
+LOG2E = tl.constexpr(1.4426950408889634)
+
+ROW = 1 << 14
+"""Columns of the longest row that a program holds: 32 values for each of 512 threads."""
 
 
 def columns_a_step(N: int, block: int) -> int:
@@ -20,28 +22,48 @@ def columns_a_step(N: int, block: int) -> int:
     return triton.next_power_of_2(max(min(N, block), 1))
 
 
-def warps(BLOCK: int) -> int:
-    """At 1,024 columns a warp, each of its 32 threads has four loads of 16 bytes (8 halves) in flight."""
-    return min(32, max(1, BLOCK // 1024))
+def columns_that_fill(M: int) -> int:
+    """Columns a step, 8,192 at most, with which M rows fill a large GPU: 8 values for each of 262,144 threads."""
+    return min(8192, 1 << max(1, (1 << 21) // M).bit_length() - 1)
 
 
-def few(M: int) -> bool:
-    """Whether M rows are too few programs to hide one another's waiting: each must have more in flight."""
-    return M < 1024
-
-
-def multiprocessors_for(x: torch.Tensor, shared_bytes: int) -> int:
-    """How many multiprocessors x's GPU has, 0 if one of them cannot hold `shared_bytes` in shared memory."""
-    if not x.is_cuda:
-        return 4  # what the interpreter is taken for
-    gpu = torch.cuda.get_device_properties(x.device)
-    return gpu.multi_processor_count if gpu.shared_memory_per_block_optin > shared_bytes else 0
+def warps(columns: int) -> int:
+    """8 columns a thread, where it goes through a row: a load of 16 bytes, if they are halves."""
+    return max(1, columns // 256)
 
 
 @triton.jit
 def no_nan(m):
     """What to subtract for a running max m: (-inf) - (-inf) is NaN, (-inf) - 0 is not."""
     return tl.where(m == float("-inf"), 0.0, m)
+
+
+@triton.jit
+def exp(x):
+    """e^x for x <= 0. A GPU has 2^x only; tl.exp takes three steps more, for results below 2^-126."""
+    return tl.exp2(x * LOG2E)
+
+
+@triton.jit
+def row_stats(x_ptr, row, N, stride_row, stride_col, BLOCK: tl.constexpr, STAGES: tl.constexpr):
+    """m and l of a row, one read.
+
+    Each thread carries an m and an l of its own, of 8 columns a step, and no thread waits for another: they merge at
+    the end, by the same rule.
+    """
+    WIDTH: tl.constexpr = min(BLOCK, 8)
+    m = tl.full((BLOCK // WIDTH,), float("-inf"), tl.float32)
+    l = tl.zeros((BLOCK // WIDTH,), tl.float32)
+    for start in tl.range(0, N, BLOCK, loop_unroll_factor=STAGES):
+        col = start + tl.arange(0, BLOCK // WIDTH)[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :]
+        x = tl.load(x_ptr + row * stride_row + col.to(tl.int64) * stride_col, mask=col < N, other=float("-inf"))
+        x = x.to(tl.float32)
+        m_new = tl.maximum(m, tl.max(x, axis=1))
+        shift = no_nan(m_new)
+        l = l * exp(m - shift) + tl.sum(exp(x - shift[:, None]), axis=1)
+        m = m_new
+    m_all = tl.max(m, axis=0)
+    return m_all, tl.sum(l * exp(m - no_nan(m_all)), axis=0)
 
 
 # END SOLUTION
@@ -56,16 +78,7 @@ def softmax_stats_kernel(
 ):  # fmt: skip
     # BEGIN SOLUTION
     row = tl.program_id(0).to(tl.int64)
-    m = float("-inf")
-    l = 0.0
-    for start in range(0, N, BLOCK):
-        col = start + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + row * stride_row + col.to(tl.int64) * stride_col, mask=col < N, other=float("-inf"))
-        x = x.to(tl.float32)
-        m_new = tl.maximum(m, tl.max(x, axis=0))
-        shift = no_nan(m_new)
-        l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)
-        m = m_new
+    m, l = row_stats(x_ptr, row, N, stride_row, stride_col, BLOCK, 4)
     tl.store(m_ptr + row, m)
     tl.store(l_ptr + row, l)
     # END SOLUTION
@@ -85,7 +98,7 @@ def softmax_stats(x: torch.Tensor, block: int = 1024) -> tuple[torch.Tensor, tor
     l = torch.empty(M, dtype=torch.float32, device=x.device)
     if M == 0:
         return m, l
-    BLOCK = columns_a_step(N, max(block, 16384) if few(M) and N > 16384 else block)
+    BLOCK = columns_a_step(N, max(block, columns_that_fill(M)) if N > 8192 else block)
     softmax_stats_kernel[(M,)](x, m, l, N, x.stride(0), x.stride(1), BLOCK, num_warps=warps(BLOCK))
     return m, l
     # END SOLUTION
@@ -102,48 +115,37 @@ def softmax_kernel(
 ):  # fmt: skip
     # BEGIN SOLUTION
     row = tl.program_id(0).to(tl.int64)
-    m = float("-inf")
-    l = 0.0
-    for start in tl.range(0, N, BLOCK, num_stages=STAGES):  # first read: the statistics
-        col = start + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + row * stride_row + col.to(tl.int64) * stride_col, mask=col < N, other=float("-inf"))
-        x = x.to(tl.float32)
-        m_new = tl.maximum(m, tl.max(x, axis=0))
-        shift = no_nan(m_new)
-        l = l * tl.exp(m - shift) + tl.sum(tl.exp(x - shift), axis=0)
-        m = m_new
-
+    m, l = row_stats(x_ptr, row, N, stride_row, stride_col, BLOCK, STAGES)  # first read
     shift = no_nan(m)
     scale = 1.0 / tl.where(l > 0.0, l, 1.0)
-    for start in tl.range(0, N, BLOCK, num_stages=STAGES):  # second read: the result
+    for start in tl.range(0, N, BLOCK, loop_unroll_factor=STAGES):  # second read: the result
         col = start + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + row * stride_row + col.to(tl.int64) * stride_col, mask=col < N, other=float("-inf"))
-        y = tl.exp(x.to(tl.float32) - shift) * scale
-        tl.store(y_ptr + row * N + col, y.to(y_ptr.dtype.element_ty), mask=col < N)
+        x_at = x_ptr + row * stride_row + col.to(tl.int64) * stride_col
+        # What is not needed again leaves the cache first: the rest of the row is still to be read.
+        x = tl.load(x_at, mask=col < N, other=float("-inf"), eviction_policy="evict_first")
+        y = exp(x.to(tl.float32) - shift) * scale
+        tl.store(y_ptr + row * N + col, y.to(y_ptr.dtype.element_ty), mask=col < N, eviction_policy="evict_first")
     # END SOLUTION
 
 
 # BEGIN SOLUTION
-@triton.jit(do_not_specialize=["M"])
+@triton.jit
 def softmax_whole_rows_kernel(
     x_ptr,  # [M, N] with the strides below
     y_ptr,  # [M, N] contiguous, result
-    M,
     N,
     stride_row, stride_col,
     BLOCK: tl.constexpr,  # N or more
-    STAGES: tl.constexpr,  # loads in flight at a time
 ):  # fmt: skip
     """A row that fits into registers is read once, and needs no recurrence."""
+    row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
-    for number in tl.range(tl.program_id(0), M, tl.num_programs(0), num_stages=STAGES):
-        row = tl.cast(number, tl.int64)
-        x = tl.load(x_ptr + row * stride_row + col.to(tl.int64) * stride_col, mask=col < N, other=float("-inf"))
-        x = x.to(tl.float32)
-        e = tl.exp(x - no_nan(tl.max(x, axis=0)))
-        l = tl.sum(e, axis=0)
-        y = e * (1.0 / tl.where(l > 0.0, l, 1.0))
-        tl.store(y_ptr + row * N + col, y.to(y_ptr.dtype.element_ty), mask=col < N)
+    x = tl.load(x_ptr + row * stride_row + col.to(tl.int64) * stride_col, mask=col < N, other=float("-inf"))
+    x = x.to(tl.float32)
+    e = exp(x - no_nan(tl.max(x, axis=0)))
+    l = tl.sum(e, axis=0)
+    y = e * (1.0 / tl.where(l > 0.0, l, 1.0))
+    tl.store(y_ptr + row * N + col, y.to(y_ptr.dtype.element_ty), mask=col < N)
 
 
 # END SOLUTION
@@ -159,17 +161,12 @@ def softmax(x: torch.Tensor, block: int = 1024) -> torch.Tensor:
     y = torch.empty((M, N), dtype=x.dtype, device=x.device)
     if M == 0 or N == 0:
         return y
-    row = triton.next_power_of_2(N) * x.element_size()  # bytes
-    BLOCK = 16384 if row > ROW_BYTES else columns_a_step(N, block if N <= 2048 else N)
+    BLOCK = 8192 if N > ROW else columns_a_step(N, block if N <= 2048 else N)
     if BLOCK < N:
-        STAGES = 3 if few(M) else 1
-        softmax_kernel[(M,)](x, y, N, x.stride(0), x.stride(1), BLOCK, STAGES, num_warps=warps(BLOCK))
-        return y
-    # A multiprocessor has registers for one of the longest rows only. Its program then stays and takes row after row:
-    # the next two are on their way to shared memory while this one is worked on.
-    stay = multiprocessors_for(x, 2 * row) if row == ROW_BYTES else 0
-    programs, STAGES, count = (min(M, stay), 3, 32) if stay else (M, 1, warps(BLOCK))
-    softmax_whole_rows_kernel[(programs,)](x, y, M, N, x.stride(0), x.stride(1), BLOCK, STAGES, num_warps=count)
+        softmax_kernel[(M,)](x, y, N, x.stride(0), x.stride(1), BLOCK, STAGES=4, num_warps=warps(BLOCK))
+    else:  # 32 columns a thread: four loads in flight
+        count = max(1, BLOCK // 1024)
+        softmax_whole_rows_kernel[(M,)](x, y, N, x.stride(0), x.stride(1), BLOCK, num_warps=count)
     return y
     # END SOLUTION
 
@@ -203,8 +200,8 @@ def attend_kernel(
         )  # [BLOCK, BLOCK_D]
         m_new = tl.maximum(m, tl.max(score, axis=0))
         shift = no_nan(m_new)
-        keep = tl.exp(m - shift)
-        w = tl.exp(score - shift)  # [BLOCK]
+        keep = exp(m - shift)
+        w = exp(score - shift)  # [BLOCK]
         o = o * keep + tl.sum(w[:, None] * v.to(tl.float32), axis=0)
         l = l * keep + tl.sum(w, axis=0)
         m = m_new

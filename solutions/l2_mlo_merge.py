@@ -45,9 +45,11 @@ def partial_attention_kernel(
     d = tl.arange(0, BLOCK_D)
     q = tl.load(q_ptr + head * D + d, mask=d < D, other=0.0).to(tl.float32) * scale
 
-    m = float("-inf")
-    l = 0.0
-    o = tl.zeros((BLOCK_D,), tl.float32)
+    # Each of the BLOCK_L places in a step is a recurrence of its own, and no thread waits for another: the places are
+    # parts of the part, and merge at the end.
+    m = tl.full((BLOCK_L,), float("-inf"), tl.float32)
+    l = tl.zeros((BLOCK_L,), tl.float32)
+    o = tl.zeros((BLOCK_L, BLOCK_D), tl.float32)
     end = tl.minimum((part + 1) * T, L)
     for start in tl.range(part * T, end, BLOCK_L, num_stages=4):
         key = (start + tl.arange(0, BLOCK_L)).to(tl.int64)
@@ -58,18 +60,22 @@ def partial_attention_kernel(
         score = tl.sum(q[None, :] * k.to(tl.float32), axis=1)  # [BLOCK_L]
         score = tl.where(key < end, score, float("-inf"))  # a key past the end would score 0
 
-        m_new = tl.maximum(m, tl.max(score, axis=0))
+        m_new = tl.maximum(m, score)
         shift = no_nan(m_new)
         keep = tl.exp(m - shift)
         w = tl.exp(score - shift)
-        o = o * keep + tl.sum(w[:, None] * v.to(tl.float32), axis=0)
-        l = l * keep + tl.sum(w, axis=0)
+        o = o * keep[:, None] + w[:, None] * v.to(tl.float32)
+        l = l * keep + w
         m = m_new
 
+    m_part = tl.max(m, axis=0)
+    w = tl.exp(m - no_nan(m_part))
+    l_part = tl.sum(l * w, axis=0)
+    o_part = tl.sum(o * w[:, None], axis=0) / tl.where(l_part > 0.0, l_part, 1.0)
     row = part.to(tl.int64) * H + head  # [N, H]
-    tl.store(m_ptr + row, m)
-    tl.store(l_ptr + row, l)
-    tl.store(o_ptr + row * D + d, o / tl.where(l > 0.0, l, 1.0), mask=d < D)
+    tl.store(m_ptr + row, m_part)
+    tl.store(l_ptr + row, l_part)
+    tl.store(o_ptr + row * D + d, o_part, mask=d < D)
     # END SOLUTION
 
 
@@ -92,10 +98,12 @@ def partial_attention(
     o = torch.empty((num_splits, H, D), dtype=torch.float32, device=q.device)
     scale = 1.0 / math.sqrt(D) if scale is None else scale
     BLOCK_D = triton.next_power_of_2(D)
-    BLOCK_L = max(2, min(64, 512 // BLOCK_D))  # 512 elements a step, 1 warp: no sum crosses warps
+    # 512 elements a step and warp. Where programs are few, each has the more warps: about 1,024 in all, to 8.
+    warps = min(8, triton.next_power_of_2(triton.cdiv(1024, max(1, num_splits * H))))
+    BLOCK_L = max(2, min(64, 512 // BLOCK_D)) * warps
     partial_attention_kernel[(num_splits * H,)](
         q.contiguous(), k, v, m, l, o, H, L, triton.cdiv(L, num_splits), scale,
-        *k.stride(), *v.stride(), D, BLOCK_L, BLOCK_D, num_warps=1,
+        *k.stride(), *v.stride(), D, BLOCK_L, BLOCK_D, num_warps=warps,
     )  # fmt: skip
     return m, l, o
     # END SOLUTION

@@ -12,30 +12,45 @@ import triton.language as tl
 # BEGIN SOLUTION
 
 
-def rows_a_program(block_d: int) -> int:
-    """2,048 elements a tile: the 256 threads of 8 warps load 8 halves each, 16 bytes, the widest load there is."""
-    return max(1, 2048 // block_d)
+MOST_AT_ONCE = 8
+"""States a step at most, where a thread takes all states of its columns one by one."""
+
+
+def tile_of_rows(D: int) -> tuple[int, int]:
+    """Rows and columns of a tile of 4,096 elements: 16 bytes, the widest load, for each of 512 threads of 8 halves.
+
+    Columns past D would be threads with nothing to load. So a D that is no power of two is cut into pieces of the
+    largest power of two in it (80 = 5 * 16), each a row of the tile: unless they were shorter than a load.
+    """
+    piece = D & -D
+    BLOCK_D = piece if piece >= 8 else triton.next_power_of_2(D)
+    return max(1, 4096 // BLOCK_D), BLOCK_D
 
 
 def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, int]:
     """States a step, heads, columns and warps a program, to merge about N states for each of `rows` rows (S * H).
 
-    Few states: one a step, of as many heads as make 512 elements, which share what a program costs to start; below
-    4,096 rows there are programs enough for all states at once. More: one head of 128, or several small ones, and
-    1,024 elements a step: with 1 warp the sum over states stays within a thread. From 32 states on a step can take 32,
-    and the fewer programs there are, the more each must have in flight: 4 times as much below 1,024 rows. Below 128
-    rows multiprocessors idle: half the columns make twice the programs.
+    Below 32 states a thread keeps a piece of a row and takes all states of it: at most 8 a step, all asked for at once,
+    in steps of the same length (12 states are 2 times 6). To 4 states a program has 1,024 elements, beyond that 256.
+    From 32 states on, one head of 128, or several small ones, and 4,096 elements a step: with 1 warp the sum over
+    states stays within a few threads. The fewer programs there are, the more each must have in flight: 4 times as much
+    below 1,024 rows. Below 128 rows multiprocessors idle: half the columns make twice the programs.
     """
     columns = triton.next_power_of_2(D)
-    if N <= 8:
-        states, elements = (triton.next_power_of_2(max(N, 1)), 1024) if rows < 4096 else (1, 512)
-        return states, max(1, min(triton.next_power_of_2(H), elements // (states * columns))), columns, 1
+    if N < 32 or columns > 256:
+        elements = 1024 if N <= 4 else 256
+        heads = max(1, min(triton.next_power_of_2(H), elements // columns))
+        return triton.cdiv(max(N, 1), triton.cdiv(max(N, 1), MOST_AT_ONCE)), heads, columns, warps_for(heads * columns)
     heads = max(1, min(triton.next_power_of_2(H), 128 // columns))
-    elements, warps = (1024, 1) if N < 32 else (4096, 1) if rows >= 1024 else (16384, 2)
+    elements, warps = (4096, 1) if rows >= 1024 else (16384, 2)
     if rows < 128:
         columns, warps = min(columns, 64), 8
-    states = max(2, elements // (heads * columns))
-    return min(states, triton.next_power_of_2(N)), heads, columns, warps
+    return min(elements // (heads * columns), triton.next_power_of_2(N)), heads, columns, warps
+
+
+def warps_for(elements: int) -> int:
+    """8 elements a thread: one load of 16 bytes, if they are halves."""
+    return max(1, elements // 256)
 
 
 @triton.jit
@@ -64,14 +79,17 @@ def merge_state_kernel(
     rows,
     D: tl.constexpr,
     BLOCK_R: tl.constexpr,  # rows a program merges
-    BLOCK_D: tl.constexpr,  # D rounded up to a power of two
+    BLOCK_D: tl.constexpr,  # columns of the tile, a power of two
 ):
     # BEGIN SOLUTION
-    row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
-    d = tl.arange(0, BLOCK_D)
-    row_ok = row < rows
-    ok = row_ok[:, None] & (d < D)[None, :]
-    offset = row[:, None] * D + d[None, :]
+    PIECES: tl.constexpr = (D + BLOCK_D - 1) // BLOCK_D  # 1, if D is a power of two
+    WHOLE: tl.constexpr = BLOCK_R // PIECES  # rows of D columns that the tile holds
+    r = tl.arange(0, BLOCK_R)
+    row = tl.program_id(0).to(tl.int64) * WHOLE + r // PIECES
+    d = (r % PIECES * BLOCK_D)[:, None] + tl.arange(0, BLOCK_D)[None, :]
+    row_ok = (row < rows) & (r < WHOLE * PIECES)
+    ok = row_ok[:, None] & (d < D)
+    offset = row[:, None] * D + d
 
     s_a = tl.load(s_a_ptr + row, mask=row_ok, other=float("-inf"))
     s_b = tl.load(s_b_ptr + row, mask=row_ok, other=float("-inf"))
@@ -79,7 +97,7 @@ def merge_state_kernel(
     v_b = tl.load(v_b_ptr + offset, mask=ok, other=0.0)
     v, s = merge_two(v_a, s_a, v_b, s_b)
     tl.store(v_ptr + offset, v.to(v_ptr.dtype.element_ty), mask=ok)
-    tl.store(s_ptr + row, s, mask=row_ok)
+    tl.store(s_ptr + row, s, mask=row_ok & (r % PIECES == 0))
     # END SOLUTION
 
 
@@ -98,12 +116,11 @@ def merge_state(
     s = torch.empty((S, H), dtype=torch.float32, device=v_a.device)
     if S == 0:
         return v, s
-    BLOCK_D = triton.next_power_of_2(D)
-    BLOCK_R = rows_a_program(BLOCK_D)
-    warps = 8 if D == BLOCK_D else 4  # columns past D are threads with nothing to load: let each have two loads
-    merge_state_kernel[(triton.cdiv(S * H, BLOCK_R),)](
+    BLOCK_R, BLOCK_D = tile_of_rows(D)
+    programs = triton.cdiv(S * H, BLOCK_R // triton.cdiv(D, BLOCK_D))
+    merge_state_kernel[(programs,)](
         v_a.contiguous(), s_a.contiguous(), v_b.contiguous(), s_b.contiguous(), v, s, S * H,
-        D, BLOCK_R, BLOCK_D, num_warps=warps,
+        D, BLOCK_R, BLOCK_D, num_warps=warps_for(BLOCK_R * BLOCK_D),
     )  # fmt: skip
     return v, s
     # END SOLUTION
@@ -124,32 +141,35 @@ def merge_in_place_kernel(
     D: tl.constexpr,
     BLOCK_R: tl.constexpr,  # rows a program merges
     BLOCK_H: tl.constexpr,  # of which so many are heads of one position
-    BLOCK_D: tl.constexpr,  # D rounded up to a power of two
+    BLOCK_D: tl.constexpr,  # columns of the tile, a power of two
 ):  # fmt: skip
     # BEGIN SOLUTION
-    # Rows by position and head: one division for the program, where row // H would be one for every row.
+    PIECES: tl.constexpr = (D + BLOCK_D - 1) // BLOCK_D
+    POSITIONS: tl.constexpr = BLOCK_R // PIECES // BLOCK_H
     r = tl.arange(0, BLOCK_R)
-    d = tl.arange(0, BLOCK_D)
+    n = r // PIECES  # which of the program's rows
+    d = (r % PIECES * BLOCK_D)[:, None] + tl.arange(0, BLOCK_D)[None, :]
+    # Rows by position and head: one division for the program, where row // H would be one for every row.
     tiles = tl.cdiv(H, BLOCK_H)
-    position = (tl.program_id(0) // tiles).to(tl.int64) * (BLOCK_R // BLOCK_H) + r // BLOCK_H
-    head = tl.program_id(0) % tiles * BLOCK_H + r % BLOCK_H
+    position = (tl.program_id(0) // tiles).to(tl.int64) * POSITIONS + n // BLOCK_H
+    head = tl.program_id(0) % tiles * BLOCK_H + n % BLOCK_H
     row = position * H + head
-    row_ok = (position < S) & (head < H)
+    row_ok = (n < POSITIONS * BLOCK_H) & (position < S) & (head < H)
     if mask_ptr is not None:
         row_ok = row_ok & (tl.load(mask_ptr + position * stride_mask, mask=row_ok, other=0) != 0)
-    ok = row_ok[:, None] & (d < D)[None, :]
+    ok = row_ok[:, None] & (d < D)
     s_at = s_ptr + position * stride_ss + head * stride_sh
-    v_at = v_ptr + (position * stride_vs + head * stride_vh)[:, None] + d[None, :].to(tl.int64) * stride_vd
+    v_at = v_ptr + (position * stride_vs + head * stride_vh)[:, None] + d.to(tl.int64) * stride_vd
 
     s_own = tl.load(s_at, mask=row_ok, other=float("-inf"))
     s_other = tl.load(s_other_ptr + row, mask=row_ok, other=float("-inf"))
     v_own = tl.load(v_at, mask=ok, other=0.0)
-    v_other = tl.load(v_other_ptr + row[:, None] * D + d[None, :], mask=ok, other=0.0)
+    v_other = tl.load(v_other_ptr + row[:, None] * D + d, mask=ok, other=0.0)
     v, s = merge_two(v_own, s_own, v_other, s_other)
     # A row can be spread over several warps, and each of them reads s. None may overwrite it before all have.
     tl.debug_barrier()
     tl.store(v_at, v.to(v_ptr.dtype.element_ty), mask=ok)
-    tl.store(s_at, s, mask=row_ok)
+    tl.store(s_at, s, mask=row_ok & (r % PIECES == 0))
     # END SOLUTION
 
 
@@ -169,50 +189,93 @@ def merge_state_in_place(
     S, H, D = v.shape
     if S == 0:
         return
-    BLOCK_D = triton.next_power_of_2(D)
-    BLOCK_R = rows_a_program(BLOCK_D)
-    BLOCK_H = min(BLOCK_R, triton.next_power_of_2(H))
-    programs = triton.cdiv(S, BLOCK_R // BLOCK_H) * triton.cdiv(H, BLOCK_H)
+    if mask is None and v.is_contiguous() and s.is_contiguous():  # a row is a row, whatever its position and head
+        S, H = S * H, 1
+        v, s = v.view(S, H, D), s.view(S, H)
+    BLOCK_R, BLOCK_D = tile_of_rows(D)
+    whole = BLOCK_R // triton.cdiv(D, BLOCK_D)
+    # Some heads of some positions, few heads each: then they fill a tile too whose rows are no power of two.
+    BLOCK_H = min(triton.next_power_of_2(H), 1 << (max(1, whole // 4).bit_length() - 1))
+    programs = triton.cdiv(S, whole // BLOCK_H) * triton.cdiv(H, BLOCK_H)
     stride_mask = 0 if mask is None else mask.stride(0)
     merge_in_place_kernel[(programs,)](
-        v, s, v_other.contiguous(), s_other.contiguous(), mask, S, H,
-        *v.stride(), *s.stride(), stride_mask, D, BLOCK_R, BLOCK_H, BLOCK_D, num_warps=8,
+        v, s, v_other.contiguous(), s_other.contiguous(), mask, S, H, *v.stride(), *s.stride(), stride_mask,
+        D, BLOCK_R, BLOCK_H, BLOCK_D, num_warps=warps_for(BLOCK_R * BLOCK_D),
     )  # fmt: skip
     # END SOLUTION
 
 
 # BEGIN SOLUTION
 @triton.jit
-def merge_run(v_ptr, s_ptr, begin, count, head, d, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
+def merge_few(v_ptr, s_ptr, begin, count, head, d, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
     """Merges rows begin to begin + count of v[rows, H, D], s[rows, H] for the heads head[BLOCK_H], columns d[BLOCK_D].
 
-    One pass, BLOCK_N states at a time: v and the sum of weights are kept under the largest s so far, and scaled
-    down when a larger one comes. Returns v[BLOCK_H, BLOCK_D] and s[BLOCK_H].
+    A thread has some columns of one head and takes one state after the other; nothing crosses threads. The loops over
+    BLOCK_N states are written out by the compiler, so that the loads of all of them are asked for at once.
+    v and the sum of weights are kept under the largest s so far, and scaled down when a larger one comes.
+    Returns v[BLOCK_H, BLOCK_D] and s[BLOCK_H].
     """
+    # What nobody reads again is the first to leave the cache: worth it where more is read than written.
+    KEEP: tl.constexpr = "evict_first" if BLOCK_N > 2 else ""
     m = tl.full(head.shape, float("-inf"), tl.float32)
     total = tl.zeros(head.shape, tl.float32)
     v = tl.zeros((head.shape[0], d.shape[0]), tl.float32)
-    # Few states in a step or many of them: the next steps' loads need not wait for this one's sum.
-    UNROLL: tl.constexpr = 4 if BLOCK_N == 1 else 2 if BLOCK_N >= 32 else 1
-    for n in tl.range(0, count, BLOCK_N, loop_unroll_factor=UNROLL):
-        step = n + tl.arange(0, BLOCK_N)
-        ok = (step < count)[:, None] & (head < H)[None, :]  # [BLOCK_N, BLOCK_H]
-        offset = (begin + step)[:, None] * H + head[None, :]
-        s_n = tl.load(s_ptr + offset, mask=ok, other=float("-inf"))  # padding is empty: it weighs 0
-        v_n = tl.load(  # [BLOCK_N, BLOCK_H, BLOCK_D]; nobody reads it again, so it is the first to leave the cache
-            v_ptr + offset[:, :, None] * D + d, mask=ok[:, :, None] & (d < D), other=0.0, eviction_policy="evict_first"
-        )
+    for start in range(0, count, BLOCK_N):
+        row = (begin + start) * H + head
+        m_new = m
+        for n in tl.static_range(BLOCK_N):
+            ok = (head < H) & (start + n < count)
+            m_new = tl.maximum(m_new, tl.load(s_ptr + row + n * H, mask=ok, other=float("-inf")))
+        shift = tl.where(m_new == float("-inf"), 0.0, m_new)  # (-inf) - (-inf) is NaN, (-inf) - 0 is not
+        keep = tl.exp2(m - shift)
+        v *= keep[:, None]
+        total *= keep
+        for n in tl.static_range(BLOCK_N):
+            ok = (head < H) & (start + n < count)
+            w = tl.exp2(tl.load(s_ptr + row + n * H, mask=ok, other=float("-inf")) - shift)
+            v_at = v_ptr + (row + n * H)[:, None] * D + d
+            v_n = tl.load(v_at, mask=ok[:, None] & (d < D), other=0.0, eviction_policy=KEEP)
+            v += tl.where(w[:, None] > 0, v_n.to(tl.float32), 0.0) * w[:, None]  # 0 * NaN is NaN
+            total += w
+        m = m_new
+    total = tl.where(m == float("-inf"), 1.0, total)
+    return v / total[:, None], m + tl.log2(total)
+
+
+@triton.jit
+def merge_many(v_ptr, s_ptr, begin, count, head, d, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
+    """As merge_few, with BLOCK_N states side by side in the tile: threads share the states out among them."""
+    m = tl.full(head.shape, float("-inf"), tl.float32)
+    total = tl.zeros(head.shape, tl.float32)
+    v = tl.zeros((head.shape[0], d.shape[0]), tl.float32)
+    for start in tl.range(0, count, BLOCK_N, loop_unroll_factor=2):  # the next loads need not wait for this step's sum
+        n = start + tl.arange(0, BLOCK_N)
+        ok = (n < count)[:, None] & (head < H)[None, :]  # [BLOCK_N, BLOCK_H]
+        row = (begin + n)[:, None] * H + head[None, :]
+        s_n = tl.load(s_ptr + row, mask=ok, other=float("-inf"))  # padding is empty: it weighs 0
+        v_at = v_ptr + row[:, :, None] * D + d  # [BLOCK_N, BLOCK_H, BLOCK_D]
+        v_n = tl.load(v_at, mask=ok[:, :, None] & (d < D), other=0.0, eviction_policy="evict_first")
 
         m_new = tl.maximum(m, tl.max(s_n, axis=0))
-        shift = tl.where(m_new == float("-inf"), 0.0, m_new)  # (-inf) - (-inf) is NaN, (-inf) - 0 is not
+        shift = tl.where(m_new == float("-inf"), 0.0, m_new)
         w = tl.exp2(s_n - shift)
         keep = tl.exp2(m - shift)
-        v_n = tl.where(w[:, :, None] > 0, v_n.to(tl.float32), 0.0)  # 0 * NaN is NaN
+        v_n = tl.where(w[:, :, None] > 0, v_n.to(tl.float32), 0.0)
         v = v * keep[:, None] + tl.sum(v_n * w[:, :, None], axis=0)
         total = total * keep + tl.sum(w, axis=0)
         m = m_new
     total = tl.where(m == float("-inf"), 1.0, total)
     return v / total[:, None], m + tl.log2(total)
+
+
+@triton.jit
+def merge_run(v_ptr, s_ptr, begin, count, head, d, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Merges a run of states, BLOCK_N a step: one by one if those are few."""
+    if BLOCK_N <= 8:  # MOST_AT_ONCE
+        v, s = merge_few(v_ptr, s_ptr, begin, count, head, d, H, D, BLOCK_N)
+    else:
+        v, s = merge_many(v_ptr, s_ptr, begin, count, head, d, H, D, BLOCK_N)
+    return v, s
 
 
 @triton.jit

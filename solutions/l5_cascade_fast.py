@@ -15,16 +15,28 @@ LOG2E = 1.4426950408889634
 
 @triton.jit
 def attend_tile(q, k, v, live, scale, m, l, acc, MASKED: tl.constexpr):
-    """One step of the recurrence over BLOCK_N keys. MASKED: only keys that are `live` count; at least one is."""
-    scores = tl.dot(q, tl.trans(k), input_precision="ieee") * scale
+    """One step of the recurrence over BLOCK_N keys. MASKED: only keys that are `live` count; at least one is.
+
+    scale >= 0, so the largest product is the largest score, and scaling and shifting a score is one operation.
+    """
+    products = tl.dot(q, tl.trans(k), input_precision="ieee")
     if MASKED:
-        scores = tl.where(live[None, :], scores, float("-inf"))
-    m_new = tl.maximum(m, tl.max(scores, 1))
-    p = tl.exp2(scores - m_new[:, None])
+        m_new = tl.maximum(m, tl.max(tl.where(live[None, :], products, float("-inf")), 1) * scale)
+        p = tl.where(live[None, :], tl.exp2(products * scale - m_new[:, None]), 0.0)
+    else:
+        m_new = tl.maximum(m, tl.max(products, 1) * scale)
+        p = tl.exp2(products * scale - m_new[:, None])
     rescale = tl.exp2(m - m_new)
     l = l * rescale + tl.sum(p, 1)
     acc = tl.dot(p.to(v.dtype), v, acc * rescale[:, None], input_precision="ieee")
     return m_new, l, acc
+
+
+@triton.jit
+def load_queries(at, mask, scale):
+    """Query rows and the scale's size; a negative scale's sign goes to the rows."""
+    q_rows = tl.load(at, mask=mask, other=0.0)
+    return tl.where(scale < 0, -q_rows, q_rows), tl.abs(scale)
 
 
 @triton.jit
@@ -111,7 +123,8 @@ def attend_shared_kernel(
     head = kv_head * G + rows % G
     live_row = rows < B * G
     q_at = request * q_b + head * q_h
-    q_rows = tl.load(q + q_at[:, None] + cols[None, :] * q_d, mask=live_row[:, None] & (cols < D)[None, :], other=0.0)
+    live = live_row[:, None] & (cols < D)[None, :]
+    q_rows, scale = load_queries(q + q_at[:, None] + cols[None, :] * q_d, live, scale)
 
     m = tl.full([BLOCK_M], float("-inf"), tl.float32)
     l = tl.zeros([BLOCK_M], tl.float32)
@@ -212,7 +225,8 @@ def attend_paged_kernel(
         request = (rows // G).to(tl.int64)
         head = kv_head * G + rows % G
         q_at = request * q_b + head * q_h
-        q_rows = tl.load(q + q_at[:, None] + cols[None, :] * q_d, mask=live_row[:, None] & live_col[None, :], other=0.0)
+        live = live_row[:, None] & live_col[None, :]
+        q_rows, size = load_queries(q + q_at[:, None] + cols[None, :] * q_d, live, scale)
 
         first_page = tl.load(indptr + group)
         pages = (tl.load(indptr + group + 1) - first_page).to(tl.int32)
@@ -239,7 +253,7 @@ def attend_paged_kernel(
                     kv, page, key, kv_head, kv_p, kv_2, kv_n, kv_h, kv_d, end, PAGE, D, BLOCK_D, False, KEEP
                 )
                 page = tl.load(table + (key + BLOCK_N) // PAGE, mask=key + BLOCK_N < end, other=0).to(tl.int64)
-                m, l, acc = attend_tile(q_rows, k_tile, v_tile, keys, scale, m, l, acc, False)
+                m, l, acc = attend_tile(q_rows, k_tile, v_tile, keys, size, m, l, acc, False)
         for start in range(whole, end, BLOCK_N):
             key = start + keys
             k_tile, v_tile = load_pages(
@@ -247,12 +261,83 @@ def attend_paged_kernel(
             )
             # The next step's pages are asked for now: K and V need not wait for them then.
             page = tl.load(table + (key + BLOCK_N) // PAGE, mask=key + BLOCK_N < end, other=0).to(tl.int64)
-            m, l, acc = attend_tile(q_rows, k_tile, v_tile, key < end, scale, m, l, acc, True)
+            m, l, acc = attend_tile(q_rows, k_tile, v_tile, key < end, size, m, l, acc, True)
         if GROUPED:
             l = tl.where(rows < end_row, l, 0.0)
         state = (request * N + split) * HEADS + head
         store_states(v_out, s_out, state, live_row, m, l, acc, D, BLOCK_D)
 
+    if BESIDE:
+        wait_for_launch_ahead()
+
+
+@triton.jit(do_not_specialize=["N"])
+def attend_alone_kernel(
+    q,  # [B, H, D]
+    kv,  # [pages, 2, PAGE, H, D]
+    indptr,  # [B + 1]
+    indices,
+    last_page_len,  # [B]
+    v_out,  # [B, splits of N, H, D] float32; a request's states are N apart
+    s_out,  # [B, splits of N, H] float32
+    scale,
+    HEADS, N,
+    q_b, q_h, q_d, kv_p, kv_2, kv_n, kv_h, kv_d,  # strides
+    PAGE: tl.constexpr,
+    D: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    BESIDE: tl.constexpr,
+    OVERLAP: tl.constexpr,
+):  # fmt: skip
+    """attend_paged_kernel where a KV head has one query head (G = 1): a matrix unit would work on 16 rows for one.
+
+    One warp. Each of the BLOCK_N places in a tile is a recurrence of its own; they merge at the end.
+    """
+    head = tl.program_id(0)
+    request = tl.program_id(1)
+    split = tl.program_id(2)
+    if OVERLAP:
+        gdc_launch_dependents()
+    cols = tl.arange(0, BLOCK_D)
+    keys = tl.arange(0, BLOCK_N)
+    first_page = tl.load(indptr + request)
+    pages = (tl.load(indptr + request + 1) - first_page).to(tl.int32)
+    last = tl.load(last_page_len + request, mask=pages > 0, other=0).to(tl.int32)
+    q_row = tl.load(q + request.to(tl.int64) * q_b + head * q_h + cols * q_d, mask=cols < D, other=0.0)
+    q_row = q_row.to(tl.float32) * scale
+    length = tl.maximum(pages - 1, 0) * PAGE + last
+    share = tl.cdiv(tl.cdiv(length, BLOCK_N), tl.num_programs(2)) * BLOCK_N
+    begin = split * share
+    end = tl.minimum(begin + share, length)
+
+    m = tl.full([BLOCK_N], float("-inf"), tl.float32)
+    l = tl.zeros([BLOCK_N], tl.float32)
+    acc = tl.zeros([BLOCK_N, BLOCK_D], tl.float32)
+    table = indices + first_page
+    page = tl.load(table + (begin + keys) // PAGE, mask=begin + keys < end, other=0).to(tl.int64)
+    for start in tl.range(begin, end, BLOCK_N, num_stages=2):
+        key = start + keys
+        k_tile, v_tile = load_pages(
+            kv, page, key, head, kv_p, kv_2, kv_n, kv_h, kv_d, end, PAGE, D, BLOCK_D, True, "evict_first"
+        )
+        page = tl.load(table + (key + BLOCK_N) // PAGE, mask=key + BLOCK_N < end, other=0).to(tl.int64)
+        score = tl.where(key < end, tl.sum(q_row[None, :] * k_tile.to(tl.float32), 1), float("-inf"))
+        m_new = tl.maximum(m, score)
+        shift = tl.where(m_new == float("-inf"), 0.0, m_new)
+        rescale = tl.exp2(m - shift)
+        p = tl.exp2(score - shift)
+        acc = acc * rescale[:, None] + p[:, None] * v_tile.to(tl.float32)
+        l = l * rescale + p
+        m = m_new
+
+    top = tl.max(m, 0)
+    weight = tl.exp2(m - tl.where(top == float("-inf"), 0.0, top))
+    total = tl.sum(l * weight, 0)
+    safe = tl.where(total > 0, total, 1.0)
+    state = (request.to(tl.int64) * N + split) * HEADS + head
+    tl.store(v_out + state * D + cols, tl.sum(acc * weight[:, None], 0) / safe, mask=cols < D)
+    tl.store(s_out + state, tl.where(total > 0, top + tl.log2(safe), float("-inf")))
     if BESIDE:
         wait_for_launch_ahead()
 
@@ -270,9 +355,10 @@ def merge_states_kernel(
     BLOCK_D: tl.constexpr,
     OVERLAP: tl.constexpr,  # starts before the launch before it is over
 ):  # fmt: skip
-    row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
+    """BLOCK_N states of a row are asked for at once; each thread adds them up for its own columns."""
+    row = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
     cols = tl.arange(0, BLOCK_D)
-    first = row // HEADS * N * HEADS + row % HEADS
+    state = (row // HEADS).to(tl.int64) * N * HEADS + row % HEADS
 
     m = tl.full([BLOCK_R], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_R], tl.float32)
@@ -280,23 +366,27 @@ def merge_states_kernel(
     if OVERLAP:
         gdc_wait()
     for start in range(0, N, BLOCK_N):
-        part = start + tl.arange(0, BLOCK_N)
-        state = first[None, :] + part[:, None] * HEADS
-        exists = (part < N)[:, None] & (row < rows)[None, :]
-        s_part = tl.load(s + state, mask=exists, other=float("-inf"))
-        # v is asked for beside s, not after it; an empty state's v is dropped once s is known.
-        v_part = tl.load(v + state[:, :, None] * D + cols, mask=exists[:, :, None] & (cols < D), other=0.0)
-        m_new = tl.maximum(m, tl.max(s_part, 0))
+        m_new = m
+        for n in tl.static_range(BLOCK_N):
+            exists = (row < rows) & (start + n < N)
+            m_new = tl.maximum(m_new, tl.load(s + state + n * HEADS, mask=exists, other=float("-inf")))
         shift = tl.where(m_new == float("-inf"), 0.0, m_new)
-        weight = tl.exp2(s_part - shift[None, :])
         rescale = tl.exp2(m - shift)
-        v_part = tl.where((weight > 0)[:, :, None], v_part, 0.0)
-        total = total * rescale + tl.sum(weight, 0)
-        acc = acc * rescale[:, None] + tl.sum(weight[:, :, None] * v_part, 0)
+        total *= rescale
+        acc *= rescale[:, None]
+        for n in tl.static_range(BLOCK_N):
+            exists = (row < rows) & (start + n < N)
+            weight = tl.exp2(tl.load(s + state + n * HEADS, mask=exists, other=float("-inf")) - shift)
+            v_at = v + (state + n * HEADS)[:, None] * D + cols[None, :]
+            v_part = tl.load(v_at, mask=exists[:, None] & (cols < D)[None, :], other=0.0)
+            acc += tl.where(weight[:, None] > 0, v_part, 0.0) * weight[:, None]
+            total += weight
         m = m_new
+        state += BLOCK_N * HEADS
     total = tl.where(m == float("-inf"), 1.0, total)
     result = (acc / total[:, None]).to(v_out.dtype.element_ty)
-    tl.store(v_out + row[:, None] * D + cols, result, mask=(row < rows)[:, None] & (cols < D))
+    at = row.to(tl.int64)[:, None] * D + cols[None, :]
+    tl.store(v_out + at, result, mask=(row < rows)[:, None] & (cols < D)[None, :])
     tl.store(s_out + row, m + tl.log2(total), mask=row < rows)
 
 
@@ -395,6 +485,11 @@ def workspace(q: torch.Tensor, parts: int) -> tuple[torch.Tensor, torch.Tensor]:
     return v, torch.empty(v.shape[:3], dtype=torch.float32, device=q.device)
 
 
+def alone(q: torch.Tensor, programs: int) -> bool:
+    """Whether a warp a program will do: with more than four programs a multiprocessor, enough is in flight."""
+    return programs > 4 * multiprocessors(q)
+
+
 def launch_options(beside: bool) -> dict:
     """The launch attribute that lets a launch start beside the one ahead of it."""
     return {"launch_pdl": True} if beside else {}
@@ -428,6 +523,15 @@ def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside) -> None:
     group = heads // kv_heads
     rows = group if group_indptr is None else triton.cdiv(batch, groups) * group
     programs = groups * row_blocks(q, rows) * kv_heads * parts
+    if group == 1 and group_indptr is None and alone(q, programs):
+        block_d = triton.next_power_of_2(dim)
+        attend_alone_kernel[(kv_heads, batch, parts)](
+            q, kv_cache, indptr, indices, last_page_len, v_out, s_out, scale * LOG2E, heads,
+            v_out.stride(0) // (heads * dim), *q.stride(), *kv_cache.stride(), PAGE=kv_cache.shape[2], D=dim,
+            BLOCK_N=max(1, 1024 // block_d), BLOCK_D=block_d, BESIDE=beside and overlap(q), OVERLAP=overlap(q),
+            num_warps=1, **launch_options(beside and overlap(q)),
+        )  # fmt: skip
+        return
     config = tile(q, rows, mean_keys(level, kv_cache) // parts, programs)
     if group_indptr is None:
         slots = groups * triton.cdiv(group, config["BLOCK_M"])
@@ -444,19 +548,19 @@ def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside) -> None:
 def merge_states(v, s, dtype) -> tuple[torch.Tensor, torch.Tensor]:
     """Merge v[B, N, Hq, D] float32 with s[B, N, Hq] into (v[B, Hq, D] in `dtype`, s[B, Hq] float32).
 
-    One warp a program: the sum over states stays within a thread.
+    A row is a warp. Few rows are a program each, many rows are four: so many programs would take time to start.
     """
     batch, parts, heads, dim = v.shape
     v_out = torch.empty(batch, heads, dim, dtype=dtype, device=v.device)
     s_out = torch.empty(batch, heads, dtype=torch.float32, device=v.device)
     block_d = triton.next_power_of_2(dim)
-    block_n = min(triton.next_power_of_2(max(1, parts)), max(1, min(16, 1024 // block_d)))
-    block_r = max(1, 1024 // block_d // block_n)
+    block_n = min(triton.next_power_of_2(max(1, parts)), 16)
+    block_r = 1 if batch * heads <= 2048 else max(1, 512 // block_d)
     beside = overlap(v) and parts > 0
     if batch:
         merge_states_kernel[(triton.cdiv(batch * heads, block_r),)](
-            v, s, v_out, s_out, batch * heads, parts, heads, dim, block_n, block_r, block_d, num_warps=1,
-            OVERLAP=beside, **launch_options(beside),
+            v, s, v_out, s_out, batch * heads, parts, heads, dim, block_n, block_r, block_d,
+            num_warps=max(1, block_r * block_d // 128), OVERLAP=beside, **launch_options(beside),
         )  # fmt: skip
     return v_out, s_out
 

@@ -5,6 +5,7 @@ Runs in the process that holds the graded code. Must never be imported where CUD
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -57,7 +58,10 @@ class Clock:
         return self._measure([capture(call, self._pool).replay for call in calls])
 
     def by_turns(self, functions: Sequence[Sequence[Callable[[], object]]], rounds: int) -> list[Times]:
-        """Device times of several functions, each once a round: what drifts during the run drifts for all alike."""
+        """Device times of several functions, each once a round: what drifts during the run drifts for all alike.
+
+        In another order every round: what runs last, or after a certain other one, is up to 0.8 µs faster.
+        """
         return self._rounds([[capture(call, self._pool).replay for call in calls] for calls in functions], rounds)
 
     def _measure(self, calls: Sequence[Callable[[], object]]) -> Times:
@@ -72,8 +76,11 @@ class Clock:
                 calls[0]()
             self.settle()
         pairs: list[list[tuple[torch.cuda.Event, torch.cuda.Event]]] = [[] for _ in functions]
+        order = list(zip(functions, pairs, strict=True))
+        shuffle = random.Random(0).shuffle
         for run in range(rounds):
-            for calls, taken in zip(functions, pairs, strict=True):
+            shuffle(order)
+            for calls, taken in order:
                 self.flush()
                 start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
                 start.record()

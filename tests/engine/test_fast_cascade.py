@@ -45,8 +45,10 @@ for case in [
     ([200], 16, 1, 1, 64, torch.float16),  # own pages in parts
     ([], 8, 2, 1, 16, torch.float32),
     ([2] * 20, 70, 4, 1, 16, torch.float16),  # more rows than one block of 64
+    ([5, 0, 70] * 7, 9, 3, 3, 20, torch.float16),  # a query head a KV head, many of them
 ]:
     args = cascade_args(*case)
+    right("cascade", *args, -0.3)  # the largest score is that of the smallest product
     right("cascade", *args)
     right("attend_shared", *args[:3])
     right("attend_paged", args[0], *args[3:])
