@@ -21,7 +21,7 @@ def merge_state_kernel(
     rows,
     D: tl.constexpr,
     BLOCK_R: tl.constexpr,  # rows a program merges
-    BLOCK_D: tl.constexpr,  # D rounded up to a power of two
+    BLOCK_D: tl.constexpr,  # columns of the tile, a power of two
 ):
     pass
 
@@ -53,7 +53,7 @@ def merge_in_place_kernel(
     D: tl.constexpr,
     BLOCK_R: tl.constexpr,  # rows a program merges
     BLOCK_H: tl.constexpr,  # of which so many are heads of one position
-    BLOCK_D: tl.constexpr,  # D rounded up to a power of two
+    BLOCK_D: tl.constexpr,  # columns of the tile, a power of two
 ):  # fmt: skip
     pass
 
