@@ -28,13 +28,13 @@ def judged(exercise: Exercise, args: Args, reply: Reply, level: str) -> tuple[Fa
         return judge.death(reply.death.kind, reply.death.words, level, called), ()
     faults = [one for one in reply.notes.findings if is_fault(one)]
     if faults:
-        return judge.finding(faults[0], level, called), ()
+        return judge.finding(faults[0], level, called, exercise), ()
     if reply.raised:
         one = reply.raised
         return judge.raised(one.type, one.message, level, called, one.line, one.source), ()
     failure, results = results_of(exercise, args, reply, level)
     if failure is None and reply.notes.findings:
-        failure = judge.finding(reply.notes.findings[0], level, called)
+        failure = judge.finding(reply.notes.findings[0], level, called, exercise)
     return failure, results
 
 

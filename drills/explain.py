@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from drills.lesson_run import LessonRun
     from drills.sandbox.client import Call
 
+MASKED = (
+    "the result depends on lanes that a load masked off",
+    "A masked-off lane without other= holds anything on a GPU. Give an other= that leaves the result alone.",
+)
+
 COUNTERFACTUALS = (
-    (
-        "masked_lane",
-        {"masked_fill": "zero"},
-        "the result depends on lanes that a load masked off",
-        "A masked-off lane without other= holds anything on a GPU. Give an other= that leaves the result alone.",
-    ),
+    ("masked_lane", {"masked_fill": "zero"}, *MASKED),
+    ("masked_lane", {"masked_fill": "low"}, *MASKED),
     (
         "order_dependent",
         {"order_seed": None},

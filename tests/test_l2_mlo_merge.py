@@ -13,6 +13,8 @@ from drills.lessons.triple_draws import as_pair, make_empty, parts_of
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
 FAR = [-(2.0**100), -(2.0**20), 2.0**20, 2.0**100]
 """Far beyond any sentinel. Equal powers of two, so that no way to scale or shift them rounds."""
+GAPS = torch.tensor([12.0, 30.0, 60.0, 95.0])
+"""exp(12) shows where it is not scaled back; exp(95) is no float32."""
 COUNTEREXAMPLE = torch.tensor([0.0, 0.0, 10.0]), torch.tensor([0.0, 0.0, 9.0])
 STORY = torch.tensor([1.0, 2.0, 3.0, 0.0]), torch.tensor([10.0, 20.0, 30.0, 40.0])
 
@@ -124,6 +126,21 @@ def test_equal_scores_of_any_size(drill, score):
 
 
 @pytest.mark.graded("partial_attention", "edge")
+def test_later_keys_far_above(drill):
+    """Four heads of 160 keys: the last 32 score 12, 30, 60 and 95 more."""
+    _, k, v = random_qkv(drill.rng, 160, H=4, D=1)
+    k[128:] += GAPS[:, None]
+    drill.partial_attention(torch.ones(4, 1), k, v, 1, 1.0).agrees()
+
+
+@pytest.mark.graded("partial_attention", "edge")
+def test_many_keys_of_little_weight(drill):
+    """One key, and 400 that weigh 1/1100 of it together."""
+    scores = torch.tensor([0.0] + [-13.0] * 400)
+    drill.partial_attention(*one_head(scores, torch.arange(401.0)), 1, 1.0).agrees()
+
+
+@pytest.mark.graded("partial_attention", "edge")
 def test_more_than_a_hundred_heads(drill):
     drill.partial_attention(*random_qkv(drill.rng, 3, H=150, D=2), 2).agrees()
 
@@ -231,6 +248,15 @@ def test_maxima_far_from_zero_and_from_each_other(drill, gap):
 
 
 @pytest.mark.graded("merge_pair", "edge")
+@pytest.mark.parametrize("gap", [-12.0, 12.0])
+def test_a_part_of_little_weight_counts(drill, gap):
+    """It weighs 1e-4 of the other: ten times the tolerance of l."""
+    _, l, o = parts_of(drill.rng, 2)
+    m = torch.stack([torch.zeros(3), torch.full((3,), gap)])
+    drill.merge_pair(*as_pair(m, torch.where(m == m.max(), 1.0, 16.0), o)).agrees()
+
+
+@pytest.mark.graded("merge_pair", "edge")
 @pytest.mark.parametrize("H, D", [(1, 1), (3, 512), (40, 33), (300, 2)])
 def test_any_number_of_heads_and_any_head_size(drill, H, D):
     drill.merge_pair(*as_pair(*parts_of(drill.rng, 2, H=H, D=D))).agrees()
@@ -311,6 +337,21 @@ def test_empty_parts_and_a_head_of_empty_parts(drill, payload):
 def test_maxima_far_from_zero(drill, shift):
     m, l, o = parts_of(drill.rng, 5)
     drill.merge_mlo(m.round() + shift, l, o).agrees()
+
+
+@pytest.mark.graded("merge_mlo", "edge")
+def test_later_parts_far_above(drill):
+    """Four heads of 160 parts: the last 32 have maxima 12, 30, 60 and 95 larger."""
+    m, l = torch.randn(160, 4, generator=drill.rng), 1.0 + torch.rand(160, 4, generator=drill.rng)
+    m[128:] += GAPS
+    drill.merge_mlo(m, l, torch.randn(160, 4, 2, generator=drill.rng)).agrees()
+
+
+@pytest.mark.graded("merge_mlo", "edge")
+def test_many_parts_of_little_weight(drill):
+    """One part, and 99 that weigh 1/4500 of it together."""
+    m = torch.tensor([0.0] + [-13.0] * 99)[:, None]
+    drill.merge_mlo(m, torch.ones(100, 1), 1.0 + torch.arange(100.0)[:, None, None]).agrees()
 
 
 @pytest.mark.graded("merge_mlo", "edge")

@@ -11,6 +11,8 @@ from drills.lessons.strides import far_apart
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
 FAR = [-(2.0**100), -(2.0**20), 2.0**20, 2.0**100]
 """Far beyond any sentinel. Equal powers of two, so that no way to scale or shift them rounds."""
+GAPS = torch.tensor([12.0, 30.0, 60.0, 95.0])
+"""exp(12) shows where it is not scaled back; exp(95) is no float32."""
 LOG2E = 1 / math.log(2)
 
 
@@ -133,6 +135,20 @@ def test_a_long_row_that_begins_with_masked_scores(drill, name):
 
 
 @lse_and_lse2("edge")
+def test_later_scores_far_above(drill, name):
+    """Four rows: the last 500 scores are 12, 30, 60 and 95 larger."""
+    x = rows(drill.rng, M=4, N=5000)
+    x[:, 4500:] += GAPS[:, None]
+    getattr(drill, name)(x).agrees()
+
+
+@lse_and_lse2("edge")
+def test_many_scores_of_little_weight(drill, name):
+    """One score of 0 and 5,000 of -13, which weigh 1/90 of it together."""
+    getattr(drill, name)(torch.tensor([[0.0] + [-13.0] * 5000])).agrees()
+
+
+@lse_and_lse2("edge")
 @pytest.mark.parametrize("shift", [60000.0, 200.0, -300.0, -60000.0])
 def test_scores_far_from_zero(drill, name, shift):
     getattr(drill, name)(rows(drill.rng, M=2) + shift).agrees()
@@ -245,6 +261,14 @@ def test_lses_far_from_each_other(drill):
     lse_a[0] += 120.0
     lse_b[1] += 50000.0
     drill.merge_natural(o_a, lse_a, o_b, lse_b).agrees()
+
+
+@pytest.mark.graded("merge_natural", "edge")
+@pytest.mark.parametrize("gap", [-10.5, 10.5])
+def test_an_output_of_little_weight_counts(drill, gap):
+    """It weighs 2.8e-5 of the other: three times the tolerance of the LSE."""
+    o_a, lse_a, o_b, _ = pair(drill.rng)
+    drill.merge_natural(o_a, lse_a, o_b, lse_a + gap).agrees()
 
 
 @pytest.mark.graded("merge_natural", "edge")
@@ -415,6 +439,20 @@ def test_head_size_one_and_large(drill, D):
 def test_states_of_scores_far_from_zero(drill, shift):
     scores = [shift + x for x in (0.0, 2.0, 1.0, 5.0, 3.0)]
     drill.partial_states(*one_head(scores, [0.0, 1.0, 2.0, 3.0, 4.0]), 2, 1.0).agrees()
+
+
+@pytest.mark.graded("partial_states", "edge")
+def test_later_keys_far_above(drill):
+    """Four heads of 160 keys: the last 32 score 12, 30, 60 and 95 more."""
+    _, k, v = states(drill.rng, 160, S=1, H=4, D=1)
+    k[128:] += GAPS[:, None]
+    drill.partial_states(torch.ones(1, 4, 1), k, v, 1, 1.0).agrees()
+
+
+@pytest.mark.graded("partial_states", "edge")
+def test_many_keys_of_little_weight(drill):
+    """One key, and 400 that weigh 1/1100 of it together."""
+    drill.partial_states(*one_head([0.0] + [-13.0] * 400, [float(n) for n in range(401)]), 1, 1.0).agrees()
 
 
 @pytest.mark.graded("partial_states", "edge")

@@ -101,7 +101,8 @@ class CallOptions:
     """How the worker runs one call.
 
     order_seed: shuffles the programs of a launch; None runs them in order. Where it is odd, lanes change their poison.
-    masked_fill: what masked-off lanes without `other` read: "poison" (NaN and a large number by turns) or "zero".
+    masked_fill: what masked-off lanes without `other` read: "poison" (NaN and a large number by turns), "zero", or
+        "low" (-inf, and 0 in integers).
     empty_fill: what torch.empty is filled with: "poison" or "zero".
     """
 

@@ -36,7 +36,7 @@ class Recording:
 
     def __init__(self, options: CallOptions, inputs: dict[str, Any], inplace: Iterable[str] = ()) -> None:
         self.options = options
-        self.zero_fill = options.masked_fill == "zero"
+        self.masked_fill = options.masked_fill
         self.inputs = {name: t for key, tree in inputs.items() for name, t in leaves(tree, key)}
         self.provenance = Provenance(self.inputs)
         self.nothing_given = any(tree in ([], ()) for tree in inputs.values() if isinstance(tree, (list, tuple)))

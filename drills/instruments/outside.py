@@ -12,6 +12,8 @@ from drills.instruments.notes import Finding
 
 WRAP = 1 << 31
 
+STRIDED = "It is not contiguous: multiply each index by its stride, or use .contiguous() in the wrapper."
+
 
 class KernelFault(Exception):
     """A kernel did what no GPU forgives. finding: what the instruments say about it; str() is its first sentence."""
@@ -92,12 +94,14 @@ def _likely(fault: Faulty, numbers: dict[str, int]) -> str:
     if fault.element < 0:
         return "The offset is negative: check what is subtracted, and where the first row starts."
     if fault.address + fault.itemsize <= view.high:
-        return "It is not contiguous: multiply each index by its stride, or use .contiguous() in the wrapper."
+        return STRIDED
     everything = fault.bad == (fault.addresses.size if fault.mask is None else int(fault.mask.sum()))
     if everything and fault.addresses.size > 1 or fault.addresses.size == 1:
         return "Nothing of what this program touches here is inside: check the offset, or mask rows past the last one."
     if fault.mask is None and lanes > row:
         return f"The block is {block} wide but a row has {size}: mask the lanes past the row's end."
+    if not view.contiguous:
+        return STRIDED
     if fault.mask is None:
         return "The last block runs past the end: mask the lanes there."
     return "The mask lets lanes past the end through: compare each index with its own size."

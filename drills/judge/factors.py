@@ -44,6 +44,8 @@ def ratio(exercise: Exercise, args: Args, shown: Comparison) -> str:
         return f"{shown.output.name} is {text} times what it should be, everywhere."
     if shown.output.kind != "value" or shown.expected.shape[-1] < 4:
         return ""
+    if bool((big.sum(-1)[shown.wrong.any(-1)] < 2).any()):
+        return ""  # one element alone is always off by a factor
     by_row = torch.where(big, factor, torch.nan).nanmedian(dim=-1, keepdim=True).values
     if bool(((factor - by_row).abs() <= slack * by_row.abs().clamp(min=1.0))[big].all()):
         return f"Each row of {shown.output.name} is off by a factor of its own: is the sum of weights divided out once?"

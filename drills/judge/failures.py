@@ -5,7 +5,11 @@ Decides at which level a failure counts. Never looks at values.
 
 from __future__ import annotations
 
+from functools import partial
+
 from drills.instruments.notes import Finding
+from drills.judge.words import results_named
+from drills.lessons.base import Exercise
 from drills.report.model import Failure
 
 MEMORY_KINDS = frozenset(
@@ -53,15 +57,16 @@ def level_of(kind: str, level: str, words: str = "") -> str:
     return level
 
 
-def finding(found: Finding, level: str, called: str = "") -> Failure:
-    """The failure that an instrument's finding stands for."""
+def finding(found: Finding, level: str, called: str = "", exercise: Exercise | None = None) -> Failure:
+    """The failure that an instrument's finding stands for. exercise: whose results are called by name."""
+    named = partial(results_named, exercise) if exercise else str
     return Failure(
         kind=found.kind,
         level=level_of(found.kind, level, found.got),
         called=called,
-        got=found.got,
-        expected=found.expected,
-        likely=found.likely,
+        got=named(found.got),
+        expected=named(found.expected),
+        likely=named(found.likely),
         line=found.line,
         source=found.source,
     )

@@ -23,6 +23,9 @@ FEW = 3
 ROUNDING = 64.0
 """An error of at most this many tolerances looks like rounding."""
 
+SMALL = 0.15
+"""And if it is at most this part of the largest result."""
+
 
 def shape_of_error(exercise: Exercise, args: Args, compared: list[Comparison]) -> str:
     """One sentence on the first wrong result: the first pattern that fits, "" if none does."""
@@ -103,6 +106,19 @@ def _same(shown: Comparison, one: torch.Tensor, other: torch.Tensor) -> bool:
     return bool((((one - other).abs() <= 2 * shown.limit.max()) | (one == other)).all())
 
 
+def other_strides(exercise: Exercise, args: Args, shown: Comparison) -> str:
+    """Written as if it were contiguous, into memory that is not: torch.empty_like keeps its argument's strides."""
+    got = shown.got
+    if got.is_contiguous() or got.numel() != got.untyped_storage().nbytes() // got.element_size():
+        return ""
+    if not _close(shown, got.as_strided(got.shape, torch.empty(got.shape, device="meta").stride(), 0)):
+        return ""
+    return (
+        f"{shown.output.name} holds the right numbers as if it were contiguous, but has strides {tuple(got.stride())}: "
+        "torch.empty_like keeps those of its argument, torch.empty does not."
+    )
+
+
 def columns(exercise: Exercise, args: Args, shown: Comparison) -> str:
     """Only some columns of every wrong row: a tail, or a head."""
     if shown.output.kind != "value" or shown.wrong.shape[-1] < FEW:
@@ -142,9 +158,12 @@ def some_rows(exercise: Exercise, args: Args, shown: Comparison) -> str:
 
 
 def rounding(exercise: Exercise, args: Args, shown: Comparison) -> str:
-    """An error just above the tolerance, all over."""
-    off = ((shown.got - shown.expected).abs() / shown.limit)[shown.wrong]
+    """An error just above the tolerance, all over, and small beside what was expected."""
+    error = (shown.got - shown.expected).abs()[shown.wrong]
+    off = error / shown.limit[shown.wrong]
     if not bool(off.isfinite().all()) or float(off.max()) > ROUNDING:
+        return ""
+    if float(error.max()) > SMALL * float(shown.expected[shown.expected.isfinite()].abs().max()):
         return ""
     return (
         f"The error is {words.number(round(float(off.max()), 1))} times the tolerance, as rounding would make it: "
@@ -168,6 +187,7 @@ PATTERNS: tuple[Callable[[Exercise, Args, Comparison], str], ...] = (
     ratio,
     short_constant,
     offset,
+    other_strides,
     permuted,
     columns,
     some_rows,

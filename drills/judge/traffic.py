@@ -157,7 +157,5 @@ def _what(exercise: Exercise) -> str:
 def _shown(exercise: Exercise, name: str) -> str:
     """ "result 0" as the result's own name; an argument as it is."""
     if name.startswith("result "):
-        index = int(name.split()[1])
-        returned = [output for output in exercise.outputs if output.inplace is None]
-        return f"the result {returned[index].name}" if index < len(returned) else name
+        return words.results_named(exercise, name)
     return name if name in parameters(exercise) else f"the {name}"

@@ -93,7 +93,7 @@ def _got(exercise: Exercise, args: Args, shown: Comparison, others: list[Compari
         if count == total:
             text += f"; all {total} elements of {shown.output.name} are wrong"
         else:
-            text += f"; {count} of {total} elements of {shown.output.name} are wrong"
+            text += f"; {count} of {total} elements of {shown.output.name} {'is' if count == 1 else 'are'} wrong"
             text += f" ({place}{': ' + reason if reason else ''})" if not bool(rows.all()) else ""
     states = [f"{one.output.name} is {'right' if one.right else 'wrong too'}" for one in others]
     return "; ".join([text, *states])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,17 @@ def called(exercise: Exercise, args: Args) -> str:
     names = parameters(exercise)
     names += [f"argument {position}" for position in range(len(names), len(shown))]
     return f"{exercise.name}({', '.join(argument(name, value) for name, value in zip(names, shown, strict=False))})"
+
+
+def results_named(exercise: Exercise, text: str) -> str:
+    """The text with "result 1" called by its own name, "the result l", as far as the exercise has so many."""
+    returned = [output.name for output in exercise.outputs if output.inplace is None]
+
+    def name(found: re.Match) -> str:
+        index = int(found[1])
+        return f"the result {returned[index]}" if index < len(returned) else found[0]
+
+    return re.sub(r"\bresult (\d+)\b", name, text)
 
 
 def argument(name: str, value: Any) -> str:

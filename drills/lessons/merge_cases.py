@@ -92,6 +92,14 @@ def equal(v: Tensor, s: Tensor, rng: Generator) -> None:
     v.copy_((1 + 2.0 ** -(column + 2) - 2.0**-10).expand(v.shape))
 
 
+def cancelling(v: Tensor, s: Tensor, rng: Generator) -> None:
+    """3/4 of one state and 1/4 of another are about 0.1 to 0.2, while 3/4 of the first is about 1 and no half."""
+    s[:, 0], s[:, 1:] = math.log2(3), 0.0
+    steps = torch.randint(1300, 1500, v[:, 0].shape, generator=rng) / 1024
+    v[:, 0] = steps.to(v.dtype)
+    v[:, 1:] = (0.4 + 0.4 * torch.rand(s[:, :1].shape, generator=rng)[..., None] - 3 * steps[:, None]).to(v.dtype)
+
+
 def two_args(v: Tensor, s: Tensor, rng: Generator) -> Args:
     """(v_a, s_a, v_b, s_b) of the first two states."""
     return v[:, 0].clone(), s[:, 0].clone(), v[:, 1].clone(), s[:, 1].clone()

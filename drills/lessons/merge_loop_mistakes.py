@@ -9,7 +9,7 @@ import torch
 
 from drills.lessons import merge_cases as draws
 from drills.lessons import merge_loop_rules as loops
-from drills.lessons.merge_causes import MANY, NOT_IN_PLACE, Cause
+from drills.lessons.merge_causes import MANY, NOT_IN_PLACE, TWO, Cause
 
 LOOP_CAUSES = (
     Cause(
@@ -35,6 +35,16 @@ LOOP_CAUSES = (
         edit=draws.equal,
         dtype=torch.float16,
         sizes=(("S", 1), ("N", 600), ("H", 1), ("D", 8)),
+    ),
+    Cause(
+        "mixed_in_half",
+        tuple(loops.mixed_in(dtype, shares) for dtype in (None, torch.float16) for shares in (True, False)),
+        "half-precision-on-the-way",
+        "The values were weighted in half precision, which rounds every product. Cast v to float32 before it is "
+        "multiplied, and back where it is stored.",
+        exercises=TWO,
+        edit=draws.cancelling,
+        dtype=torch.float16,
     ),
     Cause(
         "first_state_dropped",

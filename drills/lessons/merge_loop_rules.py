@@ -62,6 +62,24 @@ def summed_in_half(block: int, total_too: bool) -> Rule:
     return formula
 
 
+def mixed_in(dtype: torch.dtype | None, shares: bool) -> Rule:
+    """Weights, products and their sum in this dtype, or in that of v.
+
+    shares: the weights are divided by their sum first; else the result is.
+    """
+
+    def formula(v: Tensor, s: Tensor):
+        w = weights(s)
+        total = w.sum(0)
+        w = divided(w[..., None], total)[..., 0] if shares else w
+        half = dtype or v.dtype
+        products = (drop_unused(w, v).to(half) * w[..., None].to(half)).unbind(0)
+        mixed = sum(products[1:], products[0]).double()
+        return mixed if shares else divided(mixed, total), None
+
+    return formula
+
+
 # The wrong states.
 
 

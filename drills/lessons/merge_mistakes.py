@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from drills.lessons import merge_cases as draws
 from drills.lessons import merge_rules as rules
+from drills.lessons import merge_s_rules as s_rules
 from drills.lessons.base import Mistake
 from drills.lessons.merge_causes import MANY, TWO, Cause
 from drills.lessons.merge_loop_mistakes import LOOP_CAUSES
@@ -25,6 +26,12 @@ CAUSES = (
         (rules.ln_for_log2,),
         "ln-where-log2-belongs",
         "v is right, but s adds a natural logarithm to a base-2 maximum. Use tl.log2: two equal states raise s by 1.",
+    ),
+    Cause(
+        "exp_in_s",
+        (s_rules.s_by_exp, s_rules.s_natural),
+        "exp-where-exp2-belongs",
+        "v is right, but the sum in s is of e^(s - m). s is base 2 as well: m + log2 of the sum of 2^(s - m).",
     ),
     Cause(
         "natural_throughout",
@@ -106,38 +113,38 @@ CAUSES = (
     ),
     Cause(
         "epsilon_in_log",
-        tuple(rules.epsilon_in_log(10.0**-n) for n in (3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 37, 38)),
+        tuple(s_rules.epsilon_in_log(10.0**-n) for n in (3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 37, 38)),
         "finite-stand-ins",
         "A small number is added inside the logarithm, so an empty state comes out finite. Guard with where instead.",
         edit=draws.some_empty,
     ),
     Cause(
         "s_is_max",
-        (rules.s_is_max,),
+        (s_rules.s_is_max,),
         "what-s-is-not",
         "s is the largest of the states' s, which forgets the keys of the others: add log2 of the sum of the weights.",
     ),
     Cause(
         "s_is_sum",
-        (rules.s_is_sum,),
+        (s_rules.s_is_sum,),
         "what-s-is-not",
         "s is the sum of the states' s, which multiplies the denominators. They add: s = m + log2(sum of 2^(s - m)).",
     ),
     Cause(
         "s_is_mean",
-        (rules.s_is_mean,),
+        (s_rules.s_is_mean,),
         "what-s-is-not",
         "s is the mean of the states' s. The denominators 2^s add: s = m + log2(sum of 2^(s - m)).",
     ),
     Cause(
         "log_forgotten",
-        (rules.log_forgotten,),
+        (s_rules.log_forgotten,),
         "in-range",
         "s is the maximum plus the sum of the weights itself. It is their logarithm that is added: m + log2(sum).",
     ),
     Cause(
         "max_not_added",
-        (rules.max_not_added,),
+        (s_rules.max_not_added,),
         "in-range",
         "s lacks the maximum that was subtracted before the weights: s = m + log2(sum of the weights).",
     ),
@@ -158,7 +165,7 @@ CAUSES = (
     ),
     Cause(
         "empty_payload",
-        (rules.empty_payload,),
+        (rules.empty_payload, rules.empty_payload_of(0), rules.empty_payload_of(-1)),
         "a-nan-in-an-empty-state",
         "An empty state's NaN reaches the result: 0 * NaN is NaN. Select before you multiply, with where(w > 0, v, 0).",
         edit=draws.poisoned,

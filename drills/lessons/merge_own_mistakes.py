@@ -55,7 +55,10 @@ def _of_two(exercise: str, args) -> list[Mistake]:
             slips.heads_first(exercise, v_too=False, s_too=True),
             "s[S, H] is read as if it were [H, S]: row i * H + h belongs to position i, head h.",
             LAYOUT,
-            variants=(slips.heads_first(exercise, v_too=True, s_too=False),),
+            variants=(
+                slips.heads_first(exercise, v_too=True, s_too=False),
+                *(slips.heads_first(exercise, v_too, not v_too, (i,)) for v_too in (False, True) for i in (0, 1)),
+            ),
         ),
         strides(exercise, slips.RIGHT[exercise], args),
     ]

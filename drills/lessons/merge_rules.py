@@ -149,39 +149,6 @@ STAND_INS: tuple[Rule, ...] = (
 """Ways to put a finite number where -inf belongs. A maximum that starts out of reach does no harm of its own."""
 
 
-# The wrong s.
-
-
-def s_is_max(v: Tensor, s: Tensor):
-    return merge(v, s)[0], largest(s, 0)
-
-
-def s_is_sum(v: Tensor, s: Tensor):
-    return merge(v, s)[0], s.double().sum(0)
-
-
-def s_is_mean(v: Tensor, s: Tensor):
-    return merge(v, s)[0], s.double().mean(0)
-
-
-def log_forgotten(v: Tensor, s: Tensor):
-    return merge(v, s)[0], largest(s, 0) + weights(s).sum(0)
-
-
-def max_not_added(v: Tensor, s: Tensor):
-    return merge(v, s)[0], torch.log2(weights(s).sum(0))
-
-
-def epsilon_in_log(epsilon: float) -> Rule:
-    """log2(sum + epsilon): a bias, and a finite s where there is nothing."""
-
-    def formula(v: Tensor, s: Tensor):
-        total = weights(s).sum(0)
-        return None, finite_shift(largest(s, 0)) + torch.log2(total + epsilon)
-
-    return formula
-
-
 # Empty states.
 
 
@@ -208,6 +175,18 @@ def empty_payload(v: Tensor, s: Tensor):
     """0 * NaN is NaN."""
     w = weights(s)
     return divided((w[..., None] * v.double()).sum(0), w.sum(0)), merge(v, s)[1]
+
+
+def empty_payload_of(at: int) -> Rule:
+    """0 * NaN in the first state alone (0), or in the last (-1)."""
+
+    def formula(v: Tensor, s: Tensor):
+        dropped = drop_unused(weights(s), v)
+        if len(v):
+            dropped[at] = v[at].double()
+        return empty_payload(dropped, s)
+
+    return formula
 
 
 def unguarded(v: Tensor, s: Tensor):

@@ -29,12 +29,12 @@ def as_if(x: Tensor, *order: int) -> Tensor:
     return x.contiguous().reshape(moved).permute(back)
 
 
-def heads_first(exercise: str, v_too: bool, s_too: bool) -> Formula:
-    """[S, H] read as [H, S]. The results are stored at their own places, or s is at the wrong one again."""
+def heads_first(exercise: str, v_too: bool, s_too: bool, of: tuple[int, ...] = (0, 1)) -> Formula:
+    """[S, H] read as [H, S], in the states `of`. Results are stored where they belong, or s at the wrong place."""
 
     def formula(v_a, s_a, v_b, s_b, *mask):
-        v = [as_if(x, 1, 0, 2) if v_too else x for x in (v_a, v_b)]
-        s = [as_if(x, 1, 0) if s_too else x for x in (s_a, s_b)]
+        v = [as_if(x, 1, 0, 2) if v_too and i in of else x for i, x in enumerate((v_a, v_b))]
+        s = [as_if(x, 1, 0) if s_too and i in of else x for i, x in enumerate((s_a, s_b))]
         return RIGHT[exercise](v[0], s[0], v[1], s[1], *mask)[0], None
 
     return formula

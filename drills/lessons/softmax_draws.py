@@ -97,6 +97,13 @@ def draw_below_stand_ins(rng: torch.Generator) -> Args:
     return x, 4
 
 
+def draw_far_apart(rng: torch.Generator) -> Args:
+    """A row of scores around -70,000, one of equal scores far below any stand-in, and one that is masked throughout."""
+    x = scores(rng) - 70000.0
+    x[1], x[2] = -(2.0**100), -math.inf
+    return x[torch.randperm(3, generator=rng)], 4
+
+
 def draw_long(rng: torch.Generator) -> Args:
     """More columns than a block of whatever size up to 1,024 has."""
     return scores(rng, least=1041, most=1047), 64

@@ -21,6 +21,7 @@ from drills.lessons.softmax_draws import (
     with_values,
 )
 from drills.lessons.softmax_formulas import Recurrence, attended, in_blocks, normalized, stats
+from drills.lessons.softmax_parts import PARTS
 from drills.lessons.softmax_slips import SLIPS
 
 UNSHIFTED = (
@@ -83,6 +84,10 @@ def shared(exercise: str, prefix: str, write, convert, **more) -> tuple[Mistake,
     ways = in_blocks(write, upside_down, **more)
     skipping = in_blocks(write, Recurrence(rescale_l="inverted", rescale_o="inverted"), **more)
     ways["variants"] += (skipping["formula"], *skipping["variants"])
+    if write is attended:  # of the two sums, only one
+        for one in ({"rescale_l": "inverted"}, {"rescale_o": "inverted"}):
+            only = in_blocks(write, Recurrence(**one), **more)
+            ways["variants"] += (only["formula"], *only["variants"])
     found.append(Mistake(f"{prefix}_inverted", exercise, says=INVERTED[0], anchor=INVERTED[1], **ways))
     return tuple(found)
 
@@ -166,4 +171,4 @@ ATTEND = (
     ),
 )  # fmt: skip
 
-MISTAKES = (*STATS, *SOFTMAX, *ATTEND, *SLIPS)
+MISTAKES = (*STATS, *SOFTMAX, *ATTEND, *PARTS, *SLIPS)

@@ -35,7 +35,7 @@ ROW = "the-row-and-its-address"
 COLUMNS = ("The weights were normalized down the columns. A row of scores is one softmax; its weights sum to 1.", ROW)
 FIRST = ("Only the first block of the row was looked at. Loop over all of them, one block a step.", ROW)
 STAND_IN = (
-    "The running max starts at a finite number, and legal scores lie below it. Start at -inf and guard for it.",
+    "A finite number stands in for -inf, and legal scores lie below it. Start m at -inf, load with other=-inf, guard.",
     "no-stand-in-for-",
 )
 STRIDES = "was read as if it were contiguous: use its strides, or copy it with contiguous() first."

@@ -22,6 +22,15 @@ def unstrided(x: Tensor) -> Tensor:
     return x.as_strided(x.shape, torch.empty(x.shape, device="meta").stride())
 
 
+def side_by_side(x: Tensor) -> Tensor:
+    """x read as if its last axis had stride 1, as far as its storage goes; else x itself."""
+    strides = (*x.stride()[:-1], 1)
+    last = x.storage_offset() + sum((n - 1) * step for n, step in zip(x.shape, strides, strict=True))
+    if not x.numel() or last >= x.untyped_storage().nbytes() // x.element_size():
+        return x
+    return x.as_strided(x.shape, strides)
+
+
 def turned(x: Tensor) -> Tensor:
     """The same values; x.transpose(0, 1) is contiguous."""
     return x.transpose(0, 1).contiguous().transpose(0, 1)
@@ -36,19 +45,20 @@ def far_apart(x: Tensor, elements: int = 2**30 + 8) -> Tensor:
     return memory.as_strided(x.shape, (elements, *x[0].contiguous().stride())).copy_(x)
 
 
-def reading(right: Formula, positions: Sequence[int]) -> Formula:
-    """`right`, with the arguments at these positions read as if they were contiguous."""
+def reading(right: Formula, positions: Sequence[int], how: Callable[[Tensor], Tensor] = unstrided) -> Formula:
+    """`right`, with the arguments at these positions read as if they were contiguous, or another way."""
 
     def formula(*args):
-        return right(*(unstrided(x) if at in positions else x for at, x in enumerate(args)))
+        return right(*(how(x) if at in positions else x for at, x in enumerate(args)))
 
     return formula
 
 
 def ignoring(right: Formula, *choices: Sequence[int]) -> dict:
-    """The strides of all positions in `choices` ignored, or of one choice alone: what a Mistake takes."""
+    """The strides of all positions in `choices` ignored, or of one choice alone, or the last alone: for a Mistake."""
     every = [at for choice in choices for at in choice]
-    return {"formula": reading(right, every), "variants": tuple(reading(right, choice) for choice in choices)}
+    ways = [reading(right, choice, how) for how in (unstrided, side_by_side) for choice in (every, *choices)]
+    return {"formula": ways[0], "variants": tuple(ways[1:])}
 
 
 def with_strides(draw: Callable[[torch.Generator], Args]) -> Callable[[torch.Generator], Args]:

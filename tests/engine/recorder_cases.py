@@ -518,6 +518,16 @@ def a_masked_lane_is_used_with_zeros():
 
 
 @case
+def a_masked_lane_is_used_with_minus_inf():
+    return seen(leaning, {"x": torch.ones(3)}, masked_fill="low")
+
+
+@case
+def a_masked_lane_is_used_with_minus_inf_in_bfloat16():
+    return seen(leaning, {"x": torch.ones(3, dtype=torch.bfloat16)}, masked_fill="low")
+
+
+@case
 def a_size_of_1_without_a_kernel():
     return seen(lambda v, s: v.clone(), {"v": torch.ones(1, 3), "s": torch.ones(3)})
 

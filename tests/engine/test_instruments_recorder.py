@@ -158,6 +158,8 @@ RESULTS = {
     "a_tensor_descriptor": [[[1.0] * 8] * 3],
     "programs_add_with_atomics": [[4.0]],
     "a_masked_lane_is_used_with_zeros": [[3.0]],
+    "a_masked_lane_is_used_with_minus_inf": [[-math.inf]],
+    "a_masked_lane_is_used_with_minus_inf_in_bfloat16": [[-math.inf]],
     "other_of_0_in_one_lane": [[0.0]],
     "fresh_memory_is_read_with_zeros": [[0.0]],
     "programs_in_order": [[0, 1, 2, 3, 4, 5, 6, 7]],

@@ -4,6 +4,7 @@ import pytest
 
 from drills import judge
 from drills.instruments.notes import Finding
+from drills.lessons import l1_online_softmax
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,13 @@ def test_a_finding_keeps_its_parts():
     failure = judge.finding(found, "value", "merge_state(…)")
     assert (failure.level, failure.got, failure.likely, failure.line) == ("memory", found.got, "mask it", 31)
     assert failure.called == "merge_state(…)" and failure.source == "x = tl.load(p)"
+
+
+def test_a_finding_calls_results_by_name():
+    found = Finding("race", "programs 1 and 0 both store element [0] of result 1[5]; result 2[5] is right")
+    softmax_stats = l1_online_softmax.LESSON.exercise("softmax_stats")
+    got = judge.finding(found, "value", exercise=softmax_stats).got
+    assert got == "programs 1 and 0 both store element [0] of the result l[5]; result 2[5] is right"
 
 
 @pytest.mark.parametrize(

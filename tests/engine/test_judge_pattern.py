@@ -69,6 +69,12 @@ def test_two_alike_are_not_everywhere_and_one_is_not_all():
     assert judge.values(MERGE, args, (v, s * 3)).likely == "s is wrong: compute it by hand and compare."
 
 
+def test_one_element_of_a_row_is_no_factor():
+    args = torch.tensor([[[-1.0, 0, 0, 0]]]), torch.zeros(1, 1), torch.tensor([[[3.0, 0, 0, 0]]]), torch.zeros(1, 1)
+    v, s = (one.float() for one in MERGE.oracle(*args))
+    assert "a factor of its own" not in judge.values(MERGE, args, (v * 3 + torch.tensor([0, 1e-3, 0, 0]), s)).likely
+
+
 def test_a_short_constant_is_a_factor_and_no_offset():
     x = torch.tensor([[3.0, 1.0], [14.0, 2.0], [4.0, 4.5]])
     (right,) = LSE2.oracle(x)

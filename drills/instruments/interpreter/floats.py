@@ -77,3 +77,10 @@ def poison(dtype: np.dtype, bf16: bool, shape: tuple[int, ...]) -> np.ndarray:
         return np.ones(shape, dtype=dtype)
     pattern = int.from_bytes(b"\x5a" * dtype.itemsize, "little")
     return np.full(shape, pattern, dtype=f"u{dtype.itemsize}").view(dtype)
+
+
+def lowest(dtype: np.dtype, bf16: bool, shape: tuple[int, ...]) -> np.ndarray:
+    """-inf, which no maximum and no sum of exponentials sees; 0 in integers."""
+    if bf16:
+        return np.full(shape, to_bf16(np.float32(-np.inf)), dtype=dtype)
+    return np.full(shape, -np.inf if dtype.kind == "f" else 0, dtype=dtype)

@@ -28,7 +28,7 @@ from drills.instruments.watch import Watch
 class Recorder(Protocol):
     """What the interpreter tells of a launch, and what it asks. paused: within, torch operations are not watched."""
 
-    zero_fill: bool
+    masked_fill: str
     turn: int
 
     def begin(self, launch: Launch, tensors: list, numbers: dict[str, int], line: Callable) -> Watch: ...
@@ -106,7 +106,7 @@ class Machine:
         count = grid[0] * grid[1] * grid[2]
         order = range(count) if recorder is None else recorder.ordered(count)
         builder.watch = watch
-        builder.zero_fill = recorder is not None and recorder.zero_fill
+        builder.masked_fill = "poison" if recorder is None else recorder.masked_fill
         turn = 0 if recorder is None else recorder.turn
         builder.set_grid_dim(*grid)
         self.bound.clear()

@@ -13,7 +13,7 @@ import triton.language as tl
 from triton.runtime import interpreter as plain
 
 from drills.instruments.interpreter.arithmetic import Arithmetic, numpy_type
-from drills.instruments.interpreter.floats import from_bf16, poison, to_bf16, undefined
+from drills.instruments.interpreter.floats import from_bf16, lowest, poison, to_bf16, undefined
 from drills.instruments.watch import Watch
 
 native = plain._interpreter
@@ -21,7 +21,7 @@ ADDING = (plain._ir.ATOMIC_OP.ADD, plain._ir.ATOMIC_OP.FADD)
 
 
 class Builder(Arithmetic):
-    """The interpreter's builder. watch: of the launch that runs, or None. zero_fill: masked-off lanes read 0.
+    """The interpreter's builder. watch: of the launch that runs, or None. masked_fill: see `CallOptions`.
 
     turn: 0 or 1, which of them read NaN and which a large number.
     """
@@ -29,7 +29,7 @@ class Builder(Arithmetic):
     def __init__(self) -> None:
         super().__init__()
         self.watch: Watch | None = None
-        self.zero_fill = False
+        self.masked_fill = "poison"
         self.turn = 0
 
     def create_addptr(self, ptr: Any, offset: Any) -> Any:
@@ -118,8 +118,14 @@ class Builder(Arithmetic):
         elif other is not None:
             fill = other.data
         else:
-            fill = np.zeros(shape, dtype=held) if self.zero_fill else undefined(held, dtype.is_bf16(), shape, self.turn)
+            fill = self._undefined(dtype, shape)
         return plain.TensorHandle(native.load(ptrs.data, mask, fill, held), dtype)
+
+    def _undefined(self, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
+        held, bf16 = numpy_type(dtype), dtype.is_bf16()
+        if self.masked_fill == "poison":
+            return undefined(held, bf16, shape, self.turn)
+        return lowest(held, bf16, shape) if self.masked_fill == "low" else np.zeros(shape, dtype=held)
 
     def _store(self, ptrs: Any, value: Any, mask: np.ndarray | None) -> None:
         if self.watch is not None:
