@@ -69,6 +69,16 @@ def test_two_alike_are_not_everywhere_and_one_is_not_all():
     assert judge.values(MERGE, args, (v, s * 3)).likely == "s is wrong: compute it by hand and compare."
 
 
+def test_a_result_with_the_strides_of_its_argument():
+    args = torch.randn(2, 3, 4), torch.zeros(2, 3), torch.randn(2, 3, 4), torch.zeros(2, 3)
+    right, s = (one.float() for one in MERGE.oracle(*args))
+    v = torch.empty_like(right.transpose(0, 1).contiguous().transpose(0, 1))
+    v.as_strided((2, 3, 4), (12, 4, 1)).copy_(right)
+    said = judge.values(MERGE, args, (v, s)).likely
+    assert said.startswith("v holds the right numbers as if it were contiguous, but has strides (4, 8, 1)")
+    assert "torch.empty_like" in said
+
+
 def test_one_element_of_a_row_is_no_factor():
     args = torch.tensor([[[-1.0, 0, 0, 0]]]), torch.zeros(1, 1), torch.tensor([[[3.0, 0, 0, 0]]]), torch.zeros(1, 1)
     v, s = (one.float() for one in MERGE.oracle(*args))
