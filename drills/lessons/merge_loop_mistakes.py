@@ -40,8 +40,7 @@ LOOP_CAUSES = (
         "mixed_in_half",
         tuple(loops.mixed_in(dtype, shares) for dtype in (None, torch.float16) for shares in (True, False)),
         "half-precision-on-the-way",
-        "The values were weighted in half precision, which rounds every product. Cast v to float32 before it is "
-        "multiplied, and back where it is stored.",
+        "The products are rounded to half precision. Cast v to float32 before you multiply, and back when you store.",
         exercises=TWO,
         edit=draws.cancelling,
         dtype=torch.float16,

@@ -117,6 +117,15 @@ def started(start: float) -> Rule:
     return formula
 
 
+def empty_below(bound: float) -> Rule:
+    """A state with s below a finite number is taken to be empty."""
+
+    def formula(v: Tensor, s: Tensor):
+        return merge(v, torch.where(s < bound, -torch.inf, s))[0], None
+
+    return formula
+
+
 def shifted_by_first(v: Tensor, s: Tensor):
     """The first state's s is taken off in place of the largest: 2^(s - s_0) overflows where s_0 is far below."""
     m = s[:1].sum(0)
@@ -145,6 +154,7 @@ STAND_INS: tuple[Rule, ...] = (
     *(rule(start) for start in IN_REACH + OUT_OF_REACH for rule in (clamped, started)),
     *(max_from(start) for start in IN_REACH),
     *(guarded(max_from(start)) for start in IN_REACH),
+    *(empty_below(start) for start in (-100.0, -200.0, -300.0, -500.0, -1000.0, -5000.0, *IN_REACH)),
 )
 """Ways to put a finite number where -inf belongs. A maximum that starts out of reach does no harm of its own."""
 

@@ -1,8 +1,8 @@
-"""Formulas of mistakes of one exercise of l4 alone: addresses, strides, the mask, an in-place update.
+"""Formulas of mistakes of one exercise of l4 alone: addresses and strides.
 
 Each takes the exercise's own arguments and answers what code written with that misconception would. What is said to
-the learner stands in merge_own_mistakes.py; runs of rows have a file of their own, merge_run_mistakes.py. Never used by
-graded code.
+the learner stands in merge_own_mistakes.py; what happens in place stands in merge_in_place.py, runs of rows in
+merge_run_mistakes.py. Never used by graded code.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from torch import Generator, Tensor
 
 from drills.lessons import merge_cases as draws
 from drills.lessons.base import Args
-from drills.lessons.merge_lift import Formula, in_place, on_many, on_two, stack_two, where_masked
-from drills.lessons.merge_rules import drop_unused
+from drills.lessons.merge_lift import Formula, in_place, on_many, on_two
 from drills.lessons.oracle import merge
 
 RIGHT = {"merge_state": on_two(merge), "merge_state_in_place": in_place(merge)}
@@ -83,71 +82,6 @@ def stored_heads_first(right: Formula, v_too: bool, s_too: bool) -> Formula:
 
 def _misplaced(x: Tensor) -> Tensor:
     return x.transpose(0, 1).reshape(x.shape)
-
-
-# In place.
-
-
-def merged_into_copies(v, s, v_other, s_other, mask=None):
-    """What is not contiguous is copied first, and the copy is merged into."""
-    new = in_place(merge)(v, s, v_other, s_other, mask)
-    return tuple(n if old.is_contiguous() else old.double() for n, old in zip(new, (v, s), strict=True))
-
-
-def nothing_changed(v, s, v_other, s_other, mask=None):
-    return v.double(), s.double()
-
-
-def other_copied(v, s, v_other, s_other, mask=None):
-    return where_masked(mask, (v_other.double(), s_other.double()), (v, s))
-
-
-def s_before_v(v, s, v_other, s_other, mask=None):
-    """The weights are computed from the s that was just stored."""
-    _, new_s = merge(*stack_two(v, s, v_other, s_other))
-    states = stack_two(v, s, v_other, s_other)[0], torch.stack([new_s, s_other.double()])
-    return where_masked(mask, (merge(*states)[0], new_s), (v, s))
-
-
-def s_before_v_unnormalized(v, s, v_other, s_other, mask=None):
-    """The same in code that takes weights as 2^(s - merged s): the own weight is 1."""
-    _, new_s = merge(*stack_two(v, s, v_other, s_other))
-    w = torch.exp2(s_other.double() - torch.where(new_s == -torch.inf, 0.0, new_s))
-    new_v = v.double() + w[..., None] * drop_unused(w, v_other)
-    return where_masked(mask, (new_v, new_s), (v, s))
-
-
-def mask_as(change) -> Formula:
-    """Right, with another mask."""
-
-    def formula(v, s, v_other, s_other, mask=None):
-        return in_place(merge)(v, s, v_other, s_other, None if mask is None else change(mask))
-
-    return formula
-
-
-def mask_of_heads(v, s, v_other, s_other, mask=None):
-    """mask[S] read with the number of the row, not of the position: rows past its end count as True."""
-    new = in_place(merge)(v, s, v_other, s_other)
-    if mask is None:
-        return new
-    rows = torch.cat([mask, torch.zeros(max(0, s.numel() - len(mask)), dtype=torch.bool)])[: s.numel()]
-    rows = rows.reshape(s.shape)
-    return torch.where(rows[..., None], new[0], v.double()), torch.where(rows, new[1], s.double())
-
-
-def two_empties_kept(v, s, v_other, s_other, mask=None):
-    """Where both states are empty, v is left as it was."""
-    new_v, new_s = in_place(merge)(v, s, v_other, s_other, mask)
-    return torch.where((new_s == -torch.inf)[..., None], v.double(), new_v), new_s
-
-
-def only_s_updated(v, s, v_other, s_other, mask=None):
-    return v.double(), in_place(merge)(v, s, v_other, s_other, mask)[1]
-
-
-def only_v_updated(v, s, v_other, s_other, mask=None):
-    return in_place(merge)(v, s, v_other, s_other, mask)[0], s.double()
 
 
 # Cases.
