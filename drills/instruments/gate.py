@@ -16,8 +16,9 @@ memory, registers, spills, access widths and TF32) takes ten times as long: 0.18
 each family, the one with the largest tile a thread and the most known alignment, which needs the most shared memory and
 registers and has the widest accesses. A family is a kernel with its flags:
 
-- in a file with tl.dot or atomics: by each dtype, warps and stages, for both targets;
-- else for sm_80 with and without half floats, for sm_90 once, preferably with half floats.
+- if it (or a helper that it calls) uses tl.dot: by warps, stages, and values of 16 bits or of more;
+- if it uses atomics: by warps, stages, and every type;
+- else once, preferably with half floats.
 
 Figures are therefore of the largest shapes tested. `thorough=True` makes machine code of everything for both targets.
 """
@@ -35,9 +36,10 @@ from typing import Any
 
 from drills.instruments.gate_lane import Lane
 from drills.instruments.gate_plan import ARCHS, Compilation, Entry, Plan
-from drills.instruments.gate_report import LASTING, CompileReport, Text
+from drills.instruments.gate_report import LASTING, CompileReport
 from drills.instruments.gate_spec import Malformed, checked
 from drills.instruments.gate_store import Store
+from drills.instruments.gate_text import Text
 from drills.instruments.notes import Launch
 
 __all__ = ["CompileGate", "CompileReport"]

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from drills.instruments.gate_report import CompileReport, Text, refused, report
+from drills.instruments.gate_report import CompileReport, refused, report
 from drills.instruments.gate_spec import Spec
+from drills.instruments.gate_text import ATOMICS, PRODUCTS, Text
 
 ARCHS = (90, 80)
 FRONT_ARCH = 80
@@ -108,7 +109,8 @@ class Plan:
         """What specialisations share of which only the largest is compiled to the end."""
         if self.thorough:
             return entry.spec.text
-        return entry.spec.family(intricate=entry.text.is_intricate)
+        says, line = entry.text.says, entry.spec.line
+        return entry.spec.family(products=says(line, PRODUCTS), atomics=says(line, ATOMICS))
 
     def wanted(self) -> Iterator[tuple[Entry, int, bool]]:
         """(entry, arch, full) of all that should become known: front ends first, then machine code."""

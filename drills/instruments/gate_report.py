@@ -10,12 +10,12 @@ import ast
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from typing import Any
 
 from drills.instruments.gate_advice import advise, said
 from drills.instruments.gate_phrases import IMPORT, TF32
 from drills.instruments.gate_spec import Spec
+from drills.instruments.gate_text import Text
 
 MACHINE_CODE = "machine code"
 FRONT_END = "front end"
@@ -77,31 +77,6 @@ class CompileReport:
     def to_json(self) -> dict[str, Any]:
         """A JSON-able dict of all fields."""
         return asdict(self)
-
-
-class Text:
-    """A graded file as text: its lines, and its functions for the advice. Never runs it."""
-
-    def __init__(self, data: bytes) -> None:
-        self.lines = data.decode("utf-8", errors="replace").splitlines()
-        try:
-            self.functions = [node for node in ast.walk(ast.parse(data)) if isinstance(node, ast.FunctionDef)]
-        except (SyntaxError, ValueError, RecursionError):
-            self.functions = []
-
-    @cached_property
-    def is_intricate(self) -> bool:
-        """Whether matrix products or atomics are used: they compile by type and by warps, other code hardly does."""
-        return any(".dot" in line or "atomic_" in line for line in self.lines)
-
-    def line(self, number: int | None) -> str:
-        """The text of a line, stripped; "" if there is none."""
-        return self.lines[number - 1].strip() if number and 1 <= number <= len(self.lines) else ""
-
-    def function(self, number: int | None) -> ast.FunctionDef | None:
-        """The innermost function around a line."""
-        around = [one for one in self.functions if number and one.lineno <= number <= (one.end_lineno or one.lineno)]
-        return max(around, key=lambda one: one.lineno, default=None)
 
 
 def report(answer: Any, spec: Spec, target: str, full: bool, text: Text) -> CompileReport:

@@ -63,25 +63,29 @@ class Spec:
         """A JSON-able dict of all fields. It shares them with this object: for reading only."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
-    def family(self, intricate: bool) -> str:
+    def family(self, products: bool, atomics: bool) -> str:
         """Text shared by specialisations that differ in sizes and alignment only.
 
-        intricate: pointer types, warps and stages count too. Flags, dtypes and strings among the constants always
-        count; integers above 0 are sizes and strides.
+        products, atomics: what the kernel does. Either makes warps and stages count; atomics also every pointer's type,
+        products whether values have 16 bits or more: float16 and bfloat16 take the same registers and bytes. Flags,
+        dtypes and strings among the constants always count; integers above 0 are sizes and strides, and without an
+        argument (None) a kernel does less than with it.
         """
-        flags = {name: value for name, value in self.constants.items() if not is_size(value)}
+        flags = {name: value for name, value in self.constants.items() if not is_size(value) and value is not None}
         pointers = {name: kind for name, kind in self.signature.items() if re.search(r"\*|tensordesc", str(kind))}
-        shape = [pointers, self.num_warps, self.num_stages] if intricate else []
+        types = pointers if atomics else {name: width(str(kind)) for name, kind in pointers.items()}
+        shape = [types, self.num_warps, self.num_stages] if products or atomics else []
         return json.dumps([self.kernel, self.line, flags, self.options, shape, self.closure], sort_keys=True)
 
     @cached_property
-    def rank(self) -> tuple[bool, float, int, str]:
-        """Orders a family: half floats before others, the largest tile a thread, then the most known of alignment.
+    def rank(self) -> tuple[int, bool, float, int, str]:
+        """Orders a family: the most arguments, half floats, the largest tile a thread, the most known of alignment.
 
         More shared memory, registers and wider accesses come with the last two, so the highest stands for the rest.
         """
+        absent = sum(value is None for value in self.constants.values())
         sizes = sum(math.log2(value) for value in self.constants.values() if is_size(value))
-        return self.reads_half, sizes - math.log2(self.num_warps), len(self.divisible), self.text
+        return -absent, self.reads_half, sizes - math.log2(self.num_warps), len(self.divisible), self.text
 
     @cached_property
     def reads_half(self) -> bool:
@@ -160,6 +164,11 @@ def constant(value: Any, depth: int = 0) -> Any:
     if depth < 2 * MAX_DEPTH and isinstance(value, (list, tuple)):
         return [constant(item, depth + 1) for item in value]
     raise Malformed("a constant is no JSON")
+
+
+def width(kind: str) -> str:
+    """A type as far as registers depend on it: float16 and bfloat16 are one, and so are the integers, which address."""
+    return re.sub(r"\bk?u?i\d+\b", "int", re.sub(r"\bk?(fp16|bf16)\b", "half", kind))
 
 
 def is_size(value: Any) -> bool:

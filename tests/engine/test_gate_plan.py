@@ -17,9 +17,10 @@ from drills.instruments import constants, gate_advice, gate_binary
 from drills.instruments.constants import closure_of, encode, tupled
 from drills.instruments.gate_binary import accesses, figures, statements
 from drills.instruments.gate_plan import SETTLE_S, Entry, Plan
-from drills.instruments.gate_report import CompileReport, Text, main_width, width_advice
+from drills.instruments.gate_report import CompileReport, main_width, width_advice
 from drills.instruments.gate_spec import Malformed, Spec, checked
 from drills.instruments.gate_store import kernels_only
+from drills.instruments.gate_text import ATOMICS, PRODUCTS, Text
 from drills.lessons.l4_merge_states import LESSON
 from drills.report.model import ExerciseResult, LessonResult
 
@@ -144,10 +145,51 @@ def test_flags_make_families_and_sizes_do_not():
     assert len(wanted(plan(spec(signature={"H": (C, 1)}), spec(signature={"H": (C, 32)})))) == 3
 
 
-def test_matrix_products_are_compiled_by_dtype_and_warps():
-    notes = [spec(num_warps=warps, signature={"v": kind}) for warps in (4, 8) for kind in ("*fp16", "*bf16")]
-    assert len(wanted(plan(*notes, text=b"tl.dot(a, b)"))) == 8
-    assert len(wanted(plan(*notes, thorough=True))) == 8
+def test_a_kernel_without_an_argument_goes_with_the_one_that_has_it():
+    without, given = spec(signature={"M": (C, None)}), spec(signature={"M": "*u1", "v": "*fp32"})
+    assert [one for one in wanted(plan(without, given)) if one[2]] == [(1, 80, True), (1, 90, True)]
+
+
+def test_products_are_compiled_by_warps_and_width_atomics_by_type():
+    kinds = ("*fp16", "*bf16", "*fp32")
+    notes = [spec(num_warps=warps, signature={"v": kind}) for warps in (4, 8) for kind in kinds]
+
+    def machine_code(text: bytes) -> int:
+        return sum(full for _, _, full in wanted(plan(*notes, text=text)))
+
+    assert machine_code(b"tl.dot(a, b)") == 2 * 2 * 2
+    assert machine_code(b"tl.atomic_add(a, b)") == 2 * 2 * 3
+    assert machine_code(b"a + b") == 2
+    assert sum(full for _, _, full in wanted(plan(*notes, thorough=True))) == 2 * 2 * 3
+
+
+TWO_KERNELS = b"""
+@triton.jit
+def plain(x):
+    return helper(x)
+
+
+def helper(x):
+    return x
+
+
+@triton.jit
+def multiplies(x):
+    return through(x)
+
+
+def through(x):
+    return tl.dot(x, x)
+"""
+
+
+def test_a_product_counts_where_it_is_reached():
+    text = Text(TWO_KERNELS)
+    assert [text.says(line, PRODUCTS) for line in (3, 4, 12, 13)] == [False, False, True, True]
+    assert not any(text.says(line, ATOMICS) for line in (3, 12))
+    named_outside = Text(TWO_KERNELS + b"\nproduct = tl.dot\n")
+    assert named_outside.says(3, PRODUCTS)
+    assert Text(b"tl.dot(").says(1, PRODUCTS)
 
 
 def test_machine_code_waits_for_a_larger_one_unless_there_is_hurry():
