@@ -22,6 +22,35 @@ def with_scale(draw):
     return lambda rng: (*draw(rng), _scale(rng))
 
 
+def with_scale_zero(draw):
+    """The same with scale 0: every key weighs the same."""
+    return lambda rng: (*draw(rng), 0.0)
+
+
+def with_five_columns(draw):
+    """The same with D = 5, which is no power of two."""
+    return lambda rng: tuple(x[..., :5].clone() if x.is_floating_point() else x for x in draw(rng))
+
+
+def with_six_heads(draw, kv_heads=3):
+    """The same with 6 query heads on 3 KV heads: G = 2, while `draw` may have as many KV heads as G.
+
+    Levels keep their tables.
+    """
+
+    def wider(rng) -> Args:
+        q, *rest = draw(rng)
+        more = [
+            torch.randn(*x.shape[:-2], kv_heads, x.shape[-1], generator=rng)
+            if isinstance(x, torch.Tensor) and x.is_floating_point()
+            else x
+            for x in rest
+        ]
+        return torch.randn(len(q), 6, q.shape[-1], generator=rng), *more
+
+    return wider
+
+
 def draw_long_prefix(rng) -> Args:
     """One request, 4 query heads on 2 KV heads, 130 to 140 keys whose scores rise: the max moves in late blocks too."""
     keys = 130 + int(torch.randint(11, (), generator=rng))
@@ -103,3 +132,9 @@ def draw_uneven_groups(rng) -> Args:
     q, kv_cache, (first, (halves, *two), (_, *four)) = draw_levels(rng)
     order = torch.tensor([0, 1, 4]).to(halves), torch.tensor([0, 1, 1, 2, 3]).to(halves)
     return q, kv_cache, [first, (order[0], *two), (order[1], *four)]
+
+
+def draw_late_groups(rng) -> Args:
+    """The groups of the second level begin at request 1: the first request is in none."""
+    q, kv_cache, (first, (halves, *two), last) = draw_levels(rng)
+    return q, kv_cache, [first, (torch.tensor([1, 2, 3]).to(halves), *two), last]

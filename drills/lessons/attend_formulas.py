@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from drills.lessons.oracle import LOG2_E, softmax_stats
-from drills.lessons.paging import State, attend, default_scale, gather, keys_of, stack
+from drills.lessons.paging import State, attend, default_scale, keys_of, stack
 from drills.lessons.parts import scores
 from drills.lessons.running import over_l, run_heads
 from drills.lessons.softmax_formulas import Recurrence
@@ -68,6 +68,23 @@ def twice(q, scale):
 def without_log2e(q, scale):
     """exp2 of scores that do not carry log2(e)."""
     return default_scale(q, scale) * math.log(2)
+
+
+def of_the_block(q, scale):
+    """1/sqrt of D rounded up to a power of two."""
+    return (1 << (q.shape[-1] - 1).bit_length()) ** -0.5 if scale is None else scale
+
+
+def nan_at_scale_zero(right):
+    """(-inf) * 0 is NaN: scores masked before they are scaled."""
+
+    def formula(*args):
+        v, s = right(*args)
+        if isinstance(args[-1], (Tensor, list)) or args[-1] != 0:
+            return v, s
+        return v.masked_fill((s > -math.inf)[..., None], math.nan), None
+
+    return formula
 
 
 # A state made of m, l and o.
@@ -180,74 +197,3 @@ def rows_heads_first(q, k, v, scale=None):
 
 def keys_as_values(q, k, v, scale=None):
     return shared(q, k, k, scale)
-
-
-# attend_paged: which keys a request has.
-
-
-def pages(indptr, indices, i: int):
-    return indices[int(indptr[i]) : int(indptr[i + 1])]
-
-
-def keys_sorted(kv_cache, indptr, indices, last_page_len, i):
-    return gather(kv_cache, pages(indptr, indices, i).sort().values, int(last_page_len[i]))
-
-
-def keys_without_table(kv_cache, indptr, indices, last_page_len, i):
-    positions = torch.arange(int(indptr[i]), int(indptr[i + 1])).clamp(max=len(kv_cache) - 1)
-    return gather(kv_cache, positions, int(last_page_len[i]))
-
-
-def keys_of_full_pages(kv_cache, indptr, indices, last_page_len, i):
-    return gather(kv_cache, pages(indptr, indices, i), kv_cache.shape[2])
-
-
-def keys_without_last_page(kv_cache, indptr, indices, last_page_len, i):
-    return gather(kv_cache, pages(indptr, indices, i)[:-1], kv_cache.shape[2])
-
-
-def keys_one_short(kv_cache, indptr, indices, last_page_len, i):
-    return gather(kv_cache, pages(indptr, indices, i), int(last_page_len[i]) - 1)
-
-
-def keys_from_entry_zero(kv_cache, indptr, indices, last_page_len, i):
-    """As if indptr started at 0: entries before indptr[0] are taken for the first request's."""
-    return keys_of(kv_cache, indptr - indptr[0], indices, last_page_len, i)
-
-
-def keys_heads_first_page(kv_cache, indptr, indices, last_page_len, i):
-    """A page addressed as [2, Hkv, page_size, D]."""
-    count, two, size, heads, dim = kv_cache.shape
-    kv_cache = kv_cache.reshape(count, two, heads, size, dim).transpose(2, 3)
-    return keys_of(kv_cache, indptr, indices, last_page_len, i)
-
-
-def keys_pairs_inside(kv_cache, indptr, indices, last_page_len, i):
-    """A page addressed as [page_size, 2, Hkv, D]."""
-    count, two, size, heads, dim = kv_cache.shape
-    kv_cache = kv_cache.reshape(count, size, two, heads, dim).transpose(1, 2)
-    return keys_of(kv_cache, indptr, indices, last_page_len, i)
-
-
-def keys_for_both(kv_cache, indptr, indices, last_page_len, i):
-    k, _ = keys_of(kv_cache, indptr, indices, last_page_len, i)
-    return k, k
-
-
-def with_keys(keys):
-    """attend_paged with another idea of which keys a request has."""
-
-    def formula(q, kv_cache, indptr, indices, last_page_len, scale=None):
-        return paged(q, kv_cache, indptr, indices, last_page_len, scale, keys=keys)
-
-    return formula
-
-
-def weight_zero_is_no_mask(q, kv_cache, indptr, indices, last_page_len, scale=None):
-    """Slots past the last page's length get the weight 0, and 0 * NaN is NaN."""
-    v, s = paged(q, kv_cache, indptr, indices, last_page_len, scale)
-    for i in range(len(q)):
-        _, values = keys_of_full_pages(kv_cache, indptr, indices, last_page_len, i)
-        unused = values[(len(values) // kv_cache.shape[2] - 1) * kv_cache.shape[2] + int(last_page_len[i]) :]
-        v[i] += (0.0 * for_query_heads(q, unused.double())).sum(0) if len(values) else 0.0
-    return v, s

@@ -1,12 +1,14 @@
 """The misconceptions about attend_shared and attend_paged that are recognized, with what is said to the learner.
 
-The formulas stand in attend_formulas.py. Never used by graded code.
+The formulas stand in attend_formulas.py, key_formulas.py and head_formulas.py. Never used by graded code.
 """
 
 from __future__ import annotations
 
 from drills.lessons import attend_draws as draws
 from drills.lessons import attend_formulas as formulas
+from drills.lessons import head_formulas as heads
+from drills.lessons import key_formulas as table
 from drills.lessons.base import Mistake
 from drills.lessons.paging import draw_paged, draw_shared, keys_of
 from drills.lessons.running import NOT_RESCALED, RESCALED_SAYS, UPSIDE_DOWN_FROM_THE_START
@@ -17,6 +19,11 @@ BLOCKS = (16, 1, 32, 64, 128)
 """Keys a step."""
 
 HEAD = "Query head h was sent to KV head h % Hkv. Its KV head is h // G, with G = Hq / Hkv.", "which-kv-head"
+OVER = "Query head h was sent to KV head h // Hkv. Its KV head is h // G, with G = Hq / Hkv.", "which-kv-head"
+AT_ZERO = (
+    "Scores masked with -inf were scaled afterwards, and (-inf) * 0 is NaN. Scale first, then mask.",
+    "the-scale",
+)
 NATURAL = (
     "s is the natural log of the softmax sum. It must be base 2: divide by ln 2, or use log2 and exp2 throughout.",
     "one-base-for-both-sides",
@@ -30,6 +37,8 @@ SCALES = (
      "The scores were not scaled: multiply q·k by scale, 1/sqrt(D) unless given."),
     ("scale_ignored", formulas.ignored, SCALE, draws.with_scale,
      "The scale given was ignored: 1/sqrt(D) is only the default."),
+    ("scale_of_the_block", formulas.of_the_block, SCALE, draws.with_five_columns,
+     "The default scale was taken from D rounded up to a power of two. It is 1/sqrt(D), padding aside."),
     ("scaled_twice", formulas.twice, SCALE, None,
      "The scale was applied twice. Fold scale * log2(e) into q or into the scores, once."),
     ("log2e_missing", formulas.without_log2e, SCALE, None,
@@ -83,6 +92,11 @@ UNSHIFTED = Recurrence(shift=False, single=True)
 
 SHARED = (
     Mistake("shared_head_modulo", "attend_shared", lambda *a: formulas.shared(*a, kv_head=formulas.modulo), *HEAD),
+    Mistake("shared_head_over_hkv", "attend_shared", heads.shared, *OVER, cases=draws.with_six_heads(draw_shared)),
+    Mistake(
+        "shared_masked_then_scaled", "attend_shared", formulas.nan_at_scale_zero(formulas.shared), *AT_ZERO,
+        cases=draws.with_scale_zero(draw_shared),
+    ),
     Mistake("shared_natural_s", "attend_shared", lambda *a: formulas.to_natural(formulas.shared(*a)), *NATURAL),
     *_of_both(
         "shared", "attend_shared", formulas.shared, formulas.by_rule, draw_shared, draws.draw_no_prefix,
@@ -145,7 +159,7 @@ SHARED = (
 
 def _keys(name, keys, says, anchor, cases=None) -> Mistake:
     """attend_paged with another idea of which keys a request has."""
-    return Mistake(f"paged_{name}", "attend_paged", formulas.with_keys(keys), says, anchor, cases=cases)
+    return Mistake(f"paged_{name}", "attend_paged", table.with_keys(keys), says, anchor, cases=cases)
 
 
 IN_ORDER = (
@@ -156,37 +170,49 @@ FULL = "All slots of the last page were used. It holds last_page_len keys; what 
 
 PAGED = (
     Mistake("paged_head_modulo", "attend_paged", lambda *a: formulas.paged(*a, kv_head=formulas.modulo), *HEAD),
+    Mistake("paged_head_over_hkv", "attend_paged", heads.paged, *OVER, cases=draws.with_six_heads(draw_paged)),
+    Mistake(
+        "paged_masked_then_scaled", "attend_paged", formulas.nan_at_scale_zero(formulas.paged), *AT_ZERO,
+        cases=draws.with_scale_zero(draw_paged),
+    ),
     Mistake("paged_natural_s", "attend_paged", lambda *a: formulas.to_natural(formulas.paged(*a)), *NATURAL),
     *_of_both(
         "paged", "attend_paged", formulas.paged, formulas.paged_by_rule, draw_paged, draws.draw_no_pages,
         draws.draw_long_run, keys_of,
     ),
-    _keys("physical_order", formulas.keys_sorted, IN_ORDER, PHYSICAL),
-    _keys("table_ignored", formulas.keys_without_table,
+    _keys("physical_order", table.keys_sorted, IN_ORDER, PHYSICAL),
+    _keys("table_ignored", table.keys_without_table,
           "Page indptr[i] + j of the cache was read. The table has one more step: indices[indptr[i] + j] is the page.",
           PHYSICAL),
-    _keys("table_starts_at_zero", formulas.keys_from_entry_zero,
+    _keys("table_starts_at_zero", table.keys_from_entry_zero,
           "indptr was taken to start at 0. Request i owns indices[indptr[i] : indptr[i + 1]], whatever indptr[0] is.",
           PHYSICAL, draws.draw_late_table),
-    _keys("last_len_ignored", formulas.keys_of_full_pages, FULL, LAST),
-    _keys("last_page_dropped", formulas.keys_without_last_page,
+    _keys("last_len_ignored", table.keys_of_full_pages, FULL, LAST),
+    _keys("last_page_dropped", table.keys_without_last_page,
           "The last page was left out. It counts too, with its first last_page_len keys.", LAST),
-    _keys("last_key_dropped", formulas.keys_one_short,
+    _keys("last_key_dropped", table.keys_one_short,
           "The last key of every request is missing: n pages hold (n - 1) * page_size + last_page_len keys.", LAST),
+    _keys("last_len_as_index", table.keys_one_more,
+          "One slot past the last key counts too. last_page_len is how many keys the last page holds, not an index.",
+          LAST),
+    _keys("last_len_of_every_page", table.keys_short_pages,
+          "Every page was cut at last_page_len. Only the last one is: all before it are full.", LAST),
+    _keys("last_len_of_first_page", table.keys_first_page_short,
+          "The first page was cut at last_page_len, and the last one was not.", LAST),
     Mistake(
         "paged_nan_past_the_end",
         "attend_paged",
-        formulas.weight_zero_is_no_mask,
+        table.weight_zero_is_no_mask,
         "Slots past last_page_len got the weight 0, and 0 * NaN is NaN. Mask the load of v, so that 0 is read there.",
         LAST,
         cases=draws.draw_poisoned_pages,
     ),
-    _keys("heads_first", formulas.keys_heads_first_page,
+    _keys("heads_first", table.keys_heads_first_page,
           "A page was read as [2, Hkv, page_size, D]. In this layout slot t of KV head h starts at (t * Hkv + h) * D.",
           ADDRESS),
-    _keys("pairs_inside", formulas.keys_pairs_inside,
+    _keys("pairs_inside", table.keys_pairs_inside,
           "A page was read as [page_size, 2, Hkv, D]. All keys of a page come first, then all its values.", ADDRESS),
-    _keys("keys_as_values", formulas.keys_for_both,
+    _keys("keys_as_values", table.keys_for_both,
           "The keys were read again where the values should be: these start page_size * Hkv * D after the keys.",
           ADDRESS),
     Mistake(

@@ -1,4 +1,4 @@
-"""What l5's misconceptions about cascade and multi_level_cascade yield, in float64.
+"""What l5's misconceptions about cascade yield, in float64.
 
 Each takes the arguments of its exercise and answers what code written with that misconception would return.
 Never used by graded code.
@@ -11,7 +11,7 @@ import math
 import torch
 
 from drills.lessons.attend_formulas import modulo, paged, shared, to_natural
-from drills.lessons.paging import State, attend, group_of, keys_of, merge, stack
+from drills.lessons.paging import State, merge
 
 
 def both(*args) -> tuple[State, State]:
@@ -110,141 +110,6 @@ def nan_where_empty(side: int, in_s: bool):
         states = both(*args)
         v, s = merge(*states)
         empty = states[side][1] == -math.inf
-        return v.masked_fill(empty[..., None], math.nan), s.masked_fill(empty, math.nan) if in_s else s
-
-    return formula
-
-
-# multi_level_cascade.
-
-
-def level_states(q, kv_cache, levels, scale=None, group=group_of) -> list[State]:
-    """The state of every request at each level; the empty one where there is no level.
-
-    group: group_indptr, request → the group that it is taken to be in, or None.
-    """
-    nothing = kv_cache[0, 0, :0], kv_cache[0, 1, :0]
-    states = []
-    for level in levels:
-        groups = [group(level[0], i) for i in range(len(q))]
-        own = [nothing if g is None else keys_of(kv_cache, *level[1:], g) for g in groups]
-        states.append(stack([attend(one, k, v, scale) for one, (k, v) in zip(q, own, strict=True)], q))
-    return states or [stack([attend(one, *nothing, scale) for one in q], q)]
-
-
-def by_group(group):
-    """multi_level_cascade with another idea of which group a request is in."""
-    return lambda *args: merge(*level_states(*args, group=group))
-
-
-def group_of_its_number(group_indptr, request):
-    return request if request < len(group_indptr) - 1 else None
-
-
-def group_of_equal_size(size_of):
-    """Groups taken to hold equally many of the requests."""
-
-    def group(group_indptr, request):
-        groups = len(group_indptr) - 1
-        size = size_of(group_indptr, groups) if groups else 0
-        return request // size if size and request // size < groups else None
-
-    return group
-
-
-def _with_its_end(group_indptr, request) -> list[int]:
-    """The groups that hold the request if group g holds request group_indptr[g + 1] too."""
-    return [g for g in range(len(group_indptr) - 1) if group_indptr[g] <= request <= group_indptr[g + 1]]
-
-
-def group_with_its_end(group_indptr, request):
-    """The last group that says so wins."""
-    inside = _with_its_end(group_indptr, request)
-    return inside[-1] if inside else None
-
-
-def first_group_with_its_end(group_indptr, request):
-    inside = _with_its_end(group_indptr, request)
-    return inside[0] if inside else None
-
-
-def groups_overlap(q, kv_cache, levels, scale=None):
-    """A request that several groups hold gets the keys of all."""
-    rows = []
-    for i, one in enumerate(q):
-        nothing = kv_cache[0, 0, :0], kv_cache[0, 1, :0]
-        own = [keys_of(kv_cache, *level[1:], g) for level in levels for g in _with_its_end(level[0], i)]
-        keys = [torch.cat(items) for items in zip(nothing, *own, strict=True)]
-        rows.append(attend(one, *keys, scale))
-    return stack(rows, q)
-
-
-def rounded(state: State, dtype) -> State:
-    return state[0].to(dtype).double(), state[1].to(dtype).double()
-
-
-def levels_in_half(dtype, parts_too: bool = True):
-    """Levels merged one after another, rounded to half precision each time.
-
-    dtype: None for q's, or float16 where that is float32. parts_too: are the levels' own states rounded?
-    """
-
-    def formula(q, kv_cache, levels, scale=None):
-        half = dtype or (q.dtype if q.dtype != torch.float32 else torch.float16)
-        first, *others = level_states(q, kv_cache, levels, scale)
-        total = rounded(first, half)
-        for state in others:
-            total = rounded(merge(total, rounded(state, half) if parts_too else state), half)
-        return total
-
-    return formula
-
-
-def levels_averaged(*args):
-    return average(level_states(*args))
-
-
-def levels_averaged_in_turn(from_nothing: bool):
-    """(running + level) / 2, level after level, from the first one or from (0, -inf)."""
-
-    def formula(*args):
-        states = level_states(*args)
-        first, *others = [state[0] for state in states]
-        v = first / 2 if from_nothing else first
-        for other in others:
-            v = (v + other) / 2
-        return v, merge(*states)[1]
-
-    return formula
-
-
-def one_level(at: int):
-    return lambda *args: level_states(*args)[at]
-
-
-def s_of_level(at: int):
-    def formula(*args):
-        states = level_states(*args)
-        return merge(*states)[0], states[at][1]
-
-    return formula
-
-
-def levels_default_scale(q, kv_cache, levels, scale=None):
-    return merge(*level_states(q, kv_cache, levels))
-
-
-def levels_natural(*args):
-    return merge(*(to_natural(state) for state in level_states(*args)))
-
-
-def outsider_nan(in_s: bool):
-    """NaN for a request that is empty at some level: in no group, or in one without a key."""
-
-    def formula(*args):
-        states = level_states(*args)
-        v, s = merge(*states)
-        empty = torch.stack([state[1] == -math.inf for state in states]).any(0)
         return v.masked_fill(empty[..., None], math.nan), s.masked_fill(empty, math.nan) if in_s else s
 
     return formula

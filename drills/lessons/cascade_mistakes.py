@@ -1,6 +1,7 @@
 """The misconceptions about cascade and multi_level_cascade that are recognized, with what is said to the learner.
 
-The formulas stand in cascade_formulas.py; attend_mistakes.py has those of the two halves. Never used by graded code.
+The formulas stand in cascade_formulas.py, level_formulas.py and head_formulas.py; attend_mistakes.py lists what goes
+wrong in the two halves. Never used by graded code.
 """
 
 from __future__ import annotations
@@ -9,10 +10,24 @@ import torch
 
 from drills.lessons import attend_draws as draws
 from drills.lessons import cascade_formulas as formulas
-from drills.lessons.attend_formulas import keys_of_full_pages, keys_sorted
-from drills.lessons.attend_mistakes import FULL, HEAD, IN_ORDER, LAST, PAGED, PHYSICAL, SCALE, SHARED
+from drills.lessons import head_formulas as heads
+from drills.lessons import level_formulas as level
+from drills.lessons.attend_formulas import nan_at_scale_zero
+from drills.lessons.attend_mistakes import (
+    AT_ZERO,
+    FULL,
+    HEAD,
+    IN_ORDER,
+    LAST,
+    OVER,
+    PAGED,
+    PHYSICAL,
+    SCALE,
+    SHARED,
+)
 from drills.lessons.base import Mistake
-from drills.lessons.paging import draw_cascade, draw_levels
+from drills.lessons.key_formulas import keys_of_full_pages, keys_sorted
+from drills.lessons.paging import draw_cascade, draw_levels, group_of
 
 BASE = "one-base-for-both-sides"
 WEIGHTS = "averaging-the-two-sides"
@@ -106,58 +121,99 @@ CASCADE = (
         "The scale given was ignored: 1/sqrt(D) is only the default.", SCALE, cases=draws.with_scale(draw_cascade),
     ),
     _cascade("head_modulo", formulas.MODULO, *HEAD),
+    _cascade("head_over_hkv", heads.cascade, *OVER, cases=draws.with_six_heads(draw_cascade)),
+    _cascade(
+        "masked_then_scaled", nan_at_scale_zero(formulas.merged_parts()), *AT_ZERO,
+        cases=draws.with_scale_zero(draw_cascade),
+    ),
     _cascade("physical_order", formulas.cascade_with_keys(keys_sorted), IN_ORDER, PHYSICAL),
     _cascade("last_len_ignored", formulas.cascade_with_keys(keys_of_full_pages), FULL, LAST),
 )  # fmt: skip
 
 LEVELS = (
     _levels(
-        "in_half", formulas.levels_in_half(None),
+        "in_half", level.levels_in_half(None),
         "The levels were merged one after another with (v, s) rounded to half precision each time. Keep both in "
         "float32 until the last merge.",
         "levels-merged-in-half-precision", cases=draws.draw_half_levels,
-        variants=tuple(formulas.levels_in_half(dtype, parts) for dtype in TYPES for parts in (True, False))[1:],
+        variants=tuple(level.levels_in_half(dtype, parts) for dtype in TYPES for parts in (True, False))[1:],
     ),
     _levels(
-        "averaged", formulas.levels_averaged, "The levels' results were averaged. Each weighs 2^s.", WEIGHTS,
-        variants=(formulas.levels_averaged_in_turn(True), formulas.levels_averaged_in_turn(False)),
-    ),
-    _levels("first_only", formulas.one_level(0), "Only the first level reached the result.", GROUPS),
-    _levels("last_only", formulas.one_level(-1), "Only the last level reached the result.", GROUPS),
-    _levels(
-        "s_of_one", formulas.s_of_level(0), "s is that of one level alone. s merges too: it is the log of all sums.",
-        "s-merges-too", variants=(formulas.s_of_level(-1),),
+        "averaged", level.levels_averaged, "The levels' results were averaged. Each weighs 2^s.", WEIGHTS,
+        variants=(level.levels_averaged_in_turn(True), level.levels_averaged_in_turn(False)),
     ),
     _levels(
-        "natural", formulas.levels_natural,
+        "one_left_out", level.all_levels_but(-1),
+        "The last level is missing from the result. Every level counts, the last one included.", GROUPS,
+    ),
+    _levels(
+        "first_left_out", level.all_levels_but(0),
+        "The first level is missing from the result. Every level counts, the first one included.", GROUPS,
+    ),
+    _levels("head_modulo", level.levels_modulo, *HEAD),
+    _levels("head_over_hkv", heads.levels, *OVER, cases=draws.with_six_heads(draw_levels)),
+    _levels(
+        "masked_then_scaled", nan_at_scale_zero(level.by_group(group_of)), *AT_ZERO,
+        cases=draws.with_scale_zero(draw_levels),
+    ),
+    _levels(
+        "pages_from_zero", level.with_own_table(level.pages_from_zero),
+        "A level's kv_indptr was taken to start at 0. Group g owns kv_indices[kv_indptr[g] : kv_indptr[g + 1]], "
+        "whatever kv_indptr[0] is.",
+        PHYSICAL,
+    ),
+    _levels("last_len_ignored", level.full_last_pages, FULL, LAST),
+    _levels(
+        "last_len_of_first_group", level.with_own_table(level.length_of_first_group),
+        "Every group got the first one's kv_last_page_len. Group g has kv_last_page_len[g].", LAST,
+    ),
+    _levels(
+        "groups_from_zero", level.by_group(level.group_from_zero),
+        "The first group was taken to begin at request 0. It begins at request group_indptr[0].", GROUPS,
+        cases=draws.draw_late_groups,
+    ),
+    _levels(
+        "first_request_only", level.by_group(level.first_request_of_group),
+        "Of every group only the first request got its keys. All of group_indptr[g] up to group_indptr[g + 1] share "
+        "them.",
+        GROUPS,
+    ),
+    _levels("first_only", level.one_level(0), "Only the first level reached the result.", GROUPS),
+    _levels("last_only", level.one_level(-1), "Only the last level reached the result.", GROUPS),
+    _levels(
+        "s_of_one", level.s_of_level(0), "s is that of one level alone. s merges too: it is the log of all sums.",
+        "s-merges-too", variants=(level.s_of_level(-1),),
+    ),
+    _levels(
+        "natural", level.levels_natural,
         "The levels' s are natural logs and were merged with exp2. Use base 2 throughout.", BASE,
     ),
     _levels(
-        "scale_ignored", formulas.levels_default_scale, "The scale given was ignored: 1/sqrt(D) is only the default.",
+        "scale_ignored", level.levels_default_scale, "The scale given was ignored: 1/sqrt(D) is only the default.",
         SCALE, cases=draws.with_scale(draw_levels),
     ),
     _levels(
-        "group_by_number", formulas.by_group(formulas.group_of_its_number),
+        "group_by_number", level.by_group(level.group_of_its_number),
         "Request i was taken to be in group i. Group g holds requests group_indptr[g] up to group_indptr[g + 1].",
         GROUPS,
     ),
     _levels(
-        "equal_groups", formulas.by_group(formulas.group_of_equal_size(lambda bounds, n: int(bounds[-1]) // n)),
+        "equal_groups", level.by_group(level.group_of_equal_size(lambda bounds, n: int(bounds[-1]) // n)),
         "Every group was taken to have equally many requests. Group g holds group_indptr[g] up to "
         "group_indptr[g + 1].",
         GROUPS, cases=draws.draw_uneven_groups,
     ),
     _levels(
-        "group_end_included", formulas.by_group(formulas.group_with_its_end),
+        "group_end_included", level.by_group(level.group_with_its_end),
         "A group was taken to hold request group_indptr[g + 1] too. That one belongs to the next group.", GROUPS,
-        variants=(formulas.by_group(formulas.first_group_with_its_end), formulas.groups_overlap),
+        variants=(level.by_group(level.first_group_with_its_end), level.groups_overlap),
         cases=draws.draw_uneven_groups,
     ),
     _levels(
-        "outsider_nan", formulas.outsider_nan(True),
+        "outsider_nan", level.outsider_nan(True),
         "A request in no group of a level became NaN. At that level it is empty: s = -inf, and nothing writes it for "
         "you.",
-        GROUPS, cases=draws.draw_outsider, variants=(formulas.outsider_nan(False),),
+        GROUPS, cases=draws.draw_outsider, variants=(level.outsider_nan(False),),
     ),
 )  # fmt: skip
 
