@@ -5,6 +5,8 @@ log-sum-exp of its scores. Two states merge with the weights 2^s_a and 2^s_b. An
 weighs 0, and what its v holds, NaN included, is not used.
 """
 
+import math
+
 import torch
 import triton
 import triton.language as tl
@@ -20,7 +22,7 @@ def merge_state_kernel(
     s_ptr,  # [rows] float32 result
     rows,
     D: tl.constexpr,
-    BLOCK_R: tl.constexpr,  # rows a program merges
+    BLOCK_R: tl.constexpr,  # rows of the tile, a power of two
     BLOCK_D: tl.constexpr,  # columns of the tile, a power of two
 ):
     pass
@@ -51,8 +53,8 @@ def merge_in_place_kernel(
     stride_ss, stride_sh,  # the same for s
     stride_mask,  # 0 for a mask of one value that was expanded
     D: tl.constexpr,
-    BLOCK_R: tl.constexpr,  # rows a program merges
-    BLOCK_H: tl.constexpr,  # of which so many are heads of one position
+    BLOCK_R: tl.constexpr,  # rows of the tile, a power of two
+    BLOCK_H: tl.constexpr,  # heads of one position among them
     BLOCK_D: tl.constexpr,  # columns of the tile, a power of two
 ):  # fmt: skip
     pass
@@ -83,7 +85,7 @@ def merge_states_kernel(
     H,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # states a step
-    BLOCK_H: tl.constexpr,  # heads a program
+    BLOCK_H: tl.constexpr,  # heads a program, or pieces of heads
     BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     pass
@@ -109,7 +111,7 @@ def variable_length_kernel(
     H,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # states a step
-    BLOCK_H: tl.constexpr,  # heads a program
+    BLOCK_H: tl.constexpr,  # heads a program, or pieces of heads
     BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     pass

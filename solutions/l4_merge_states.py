@@ -5,6 +5,8 @@ log-sum-exp of its scores. Two states merge with the weights 2^s_a and 2^s_b. An
 weighs 0, and what its v holds, NaN included, is not used.
 """
 
+import math
+
 import torch
 import triton
 import triton.language as tl
@@ -16,31 +18,36 @@ MOST_AT_ONCE = 8
 """States a step at most, where a thread takes all states of its columns one by one."""
 
 
-def tile_of_rows(D: int) -> tuple[int, int]:
-    """Rows and columns of a tile of 4,096 elements: 16 bytes, the widest load, for each of 512 threads of 8 halves.
+def columns_a_piece(D: int) -> int:
+    """A row of a tile is a piece of 8 columns, what one thread loads: 16 bytes, the widest load there is, of halves.
 
-    Columns past D would be threads with nothing to load. So a D that is no power of two is cut into pieces of the
-    largest power of two in it (80 = 5 * 16), each a row of the tile: unless they were shorter than a load.
+    D is so many pieces, whatever D is: no thread has columns past D, and none needs what another has. A D that is no
+    multiple of 8 has smaller pieces.
     """
-    piece = D & -D
-    BLOCK_D = piece if piece >= 8 else triton.next_power_of_2(D)
-    return max(1, 4096 // BLOCK_D), BLOCK_D
+    return math.gcd(D, 8)
+
+
+def tile_of_rows(D: int) -> tuple[int, int]:
+    """Pieces and columns of a tile: a piece for each of 512 threads."""
+    return 512, columns_a_piece(D)
 
 
 def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, int]:
-    """States a step, heads, columns and warps a program, to merge about N states for each of `rows` rows (S * H).
+    """States a step, heads or pieces of heads, columns and warps a program, to merge about N states of `rows` rows.
 
-    Below 32 states a thread keeps a piece of a row and takes all states of it: at most 8 a step, all asked for at once,
-    in steps of the same length (12 states are 2 times 6). To 4 states a program has 1,024 elements, beyond that 256.
+    Below 32 states a thread takes all states of its piece: at most 8 a step, all asked for at once, in steps of equal
+    length (12 states are 2 times 6). To 4 states a program has 128 threads, beyond that 32.
     From 32 states on, one head of 128, or several small ones, and 4,096 elements a step: with 1 warp the sum over
     states stays within a few threads. The fewer programs there are, the more each must have in flight: 4 times as much
-    below 1,024 rows. Below 128 rows multiprocessors idle: half the columns make twice the programs.
+    below 1,024 rows (S * H). Below 128 rows multiprocessors idle: half the columns make twice the programs.
     """
     columns = triton.next_power_of_2(D)
     if N < 32 or columns > 256:
-        elements = 1024 if N <= 4 else 256
-        heads = max(1, min(triton.next_power_of_2(H), elements // columns))
-        return triton.cdiv(max(N, 1), triton.cdiv(max(N, 1), MOST_AT_ONCE)), heads, columns, warps_for(heads * columns)
+        steps = max(1, triton.cdiv(N, MOST_AT_ONCE))
+        width = columns_a_piece(D)
+        pieces = max(128 if N <= 4 else 32, triton.next_power_of_2(D // width))
+        pieces = min(pieces, triton.next_power_of_2(H * D // width))
+        return max(1, triton.cdiv(N, steps)), pieces, width, warps_for(pieces)
     heads = max(1, min(triton.next_power_of_2(H), 128 // columns))
     elements, warps = (4096, 1) if rows >= 1024 else (16384, 2)
     if rows < 128:
@@ -48,9 +55,16 @@ def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, in
     return min(elements // (heads * columns), triton.next_power_of_2(N)), heads, columns, warps
 
 
-def warps_for(elements: int) -> int:
-    """8 elements a thread: one load of 16 bytes, if they are halves."""
-    return max(1, elements // 256)
+def programs_for(S: int, H: int, D: int, BLOCK_N: int, BLOCK_H: int, BLOCK_D: int) -> tuple[int, int]:
+    """The grid for a tile of tile_of_states."""
+    if BLOCK_N <= MOST_AT_ONCE:
+        return S * triton.cdiv(H, BLOCK_H * BLOCK_D // D), 1
+    return S * triton.cdiv(H, BLOCK_H), triton.cdiv(D, BLOCK_D)
+
+
+def warps_for(pieces: int) -> int:
+    """A thread a piece."""
+    return max(1, pieces // 32)
 
 
 @triton.jit
@@ -78,17 +92,17 @@ def merge_state_kernel(
     s_ptr,  # [rows] float32 result
     rows,
     D: tl.constexpr,
-    BLOCK_R: tl.constexpr,  # rows a program merges
+    BLOCK_R: tl.constexpr,  # rows of the tile, a power of two
     BLOCK_D: tl.constexpr,  # columns of the tile, a power of two
 ):
     # BEGIN SOLUTION
-    PIECES: tl.constexpr = (D + BLOCK_D - 1) // BLOCK_D  # 1, if D is a power of two
+    PIECES: tl.constexpr = D // BLOCK_D
     WHOLE: tl.constexpr = BLOCK_R // PIECES  # rows of D columns that the tile holds
     r = tl.arange(0, BLOCK_R)
     row = tl.program_id(0).to(tl.int64) * WHOLE + r // PIECES
     d = (r % PIECES * BLOCK_D)[:, None] + tl.arange(0, BLOCK_D)[None, :]
     row_ok = (row < rows) & (r < WHOLE * PIECES)
-    ok = row_ok[:, None] & (d < D)
+    ok = row_ok[:, None]
     offset = row[:, None] * D + d
 
     s_a = tl.load(s_a_ptr + row, mask=row_ok, other=float("-inf"))
@@ -117,10 +131,10 @@ def merge_state(
     if S == 0:
         return v, s
     BLOCK_R, BLOCK_D = tile_of_rows(D)
-    programs = triton.cdiv(S * H, BLOCK_R // triton.cdiv(D, BLOCK_D))
+    programs = triton.cdiv(S * H, BLOCK_R * BLOCK_D // D)
     merge_state_kernel[(programs,)](
         v_a.contiguous(), s_a.contiguous(), v_b.contiguous(), s_b.contiguous(), v, s, S * H,
-        D, BLOCK_R, BLOCK_D, num_warps=warps_for(BLOCK_R * BLOCK_D),
+        D, BLOCK_R, BLOCK_D, num_warps=warps_for(BLOCK_R),
     )  # fmt: skip
     return v, s
     # END SOLUTION
@@ -139,12 +153,12 @@ def merge_in_place_kernel(
     stride_ss, stride_sh,  # the same for s
     stride_mask,  # 0 for a mask of one value that was expanded
     D: tl.constexpr,
-    BLOCK_R: tl.constexpr,  # rows a program merges
-    BLOCK_H: tl.constexpr,  # of which so many are heads of one position
+    BLOCK_R: tl.constexpr,  # rows of the tile, a power of two
+    BLOCK_H: tl.constexpr,  # heads of one position among them
     BLOCK_D: tl.constexpr,  # columns of the tile, a power of two
 ):  # fmt: skip
     # BEGIN SOLUTION
-    PIECES: tl.constexpr = (D + BLOCK_D - 1) // BLOCK_D
+    PIECES: tl.constexpr = D // BLOCK_D
     POSITIONS: tl.constexpr = BLOCK_R // PIECES // BLOCK_H
     r = tl.arange(0, BLOCK_R)
     n = r // PIECES  # which of the program's rows
@@ -157,7 +171,7 @@ def merge_in_place_kernel(
     row_ok = (n < POSITIONS * BLOCK_H) & (position < S) & (head < H)
     if mask_ptr is not None:
         row_ok = row_ok & (tl.load(mask_ptr + position * stride_mask, mask=row_ok, other=0) != 0)
-    ok = row_ok[:, None] & (d < D)
+    ok = row_ok[:, None]
     s_at = s_ptr + position * stride_ss + head * stride_sh
     v_at = v_ptr + (position * stride_vs + head * stride_vh)[:, None] + d.to(tl.int64) * stride_vd
 
@@ -193,68 +207,89 @@ def merge_state_in_place(
         S, H = S * H, 1
         v, s = v.view(S, H, D), s.view(S, H)
     BLOCK_R, BLOCK_D = tile_of_rows(D)
-    whole = BLOCK_R // triton.cdiv(D, BLOCK_D)
+    whole = BLOCK_R * BLOCK_D // D
     # Some heads of some positions, few heads each: then they fill a tile too whose rows are no power of two.
     BLOCK_H = min(triton.next_power_of_2(H), 1 << (max(1, whole // 4).bit_length() - 1))
     programs = triton.cdiv(S, whole // BLOCK_H) * triton.cdiv(H, BLOCK_H)
     stride_mask = 0 if mask is None else mask.stride(0)
     merge_in_place_kernel[(programs,)](
         v, s, v_other.contiguous(), s_other.contiguous(), mask, S, H, *v.stride(), *s.stride(), stride_mask,
-        D, BLOCK_R, BLOCK_H, BLOCK_D, num_warps=warps_for(BLOCK_R * BLOCK_D),
+        D, BLOCK_R, BLOCK_H, BLOCK_D, num_warps=warps_for(BLOCK_R),
     )  # fmt: skip
     # END SOLUTION
 
 
 # BEGIN SOLUTION
 @triton.jit
-def merge_few(v_ptr, s_ptr, begin, count, head, d, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Merges rows begin to begin + count of v[rows, H, D], s[rows, H] for the heads head[BLOCK_H], columns d[BLOCK_D].
+def place_in_result(H, D: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr):
+    """This program's position; head[BLOCK_H], d[BLOCK_H or 1, BLOCK_D], ok[BLOCK_H]; and which rows write s."""
+    r = tl.arange(0, BLOCK_H)
+    if BLOCK_N <= 8:  # MOST_AT_ONCE: a row of the tile is a piece of a head
+        PIECES: tl.constexpr = D // BLOCK_D
+        HEADS: tl.constexpr = BLOCK_H // PIECES
+        tiles = tl.cdiv(H, HEADS)
+        head = tl.program_id(0) % tiles * HEADS + r // PIECES
+        d = (r % PIECES * BLOCK_D)[:, None] + tl.arange(0, BLOCK_D)[None, :]
+        ok = (r < HEADS * PIECES) & (head < H)
+        writes_s = ok & (r % PIECES == 0)
+    else:  # a head, or of its columns those that program_id(1) names
+        tiles = tl.cdiv(H, BLOCK_H)
+        head = tl.program_id(0) % tiles * BLOCK_H + r
+        d = (tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D))[None, :]
+        ok = head < H
+        writes_s = ok & (tl.program_id(1) == 0)
+    return (tl.program_id(0) // tiles).to(tl.int64), head, d, ok, writes_s
 
-    A thread has some columns of one head and takes one state after the other; nothing crosses threads. The loops over
-    BLOCK_N states are written out by the compiler, so that the loads of all of them are asked for at once.
+
+@triton.jit
+def merge_few(v_ptr, s_ptr, begin, count, head, d, ok, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Merges rows begin to begin + count of v[rows, H, D], s[rows, H] for heads head[R] and columns d[R, BLOCK_D].
+
+    A thread has a piece of a head and takes one state after the other; nothing crosses threads. The loops over BLOCK_N
+    states are written out by the compiler, so that the loads of all of them are asked for at once.
     v and the sum of weights are kept under the largest s so far, and scaled down when a larger one comes.
-    Returns v[BLOCK_H, BLOCK_D] and s[BLOCK_H].
+    Returns v[R, BLOCK_D] and s[R].
     """
     # What nobody reads again is the first to leave the cache: worth it where more is read than written.
     KEEP: tl.constexpr = "evict_first" if BLOCK_N > 2 else ""
     m = tl.full(head.shape, float("-inf"), tl.float32)
     total = tl.zeros(head.shape, tl.float32)
-    v = tl.zeros((head.shape[0], d.shape[0]), tl.float32)
+    v = tl.zeros(d.shape, tl.float32)
     for start in range(0, count, BLOCK_N):
         row = (begin + start) * H + head
         m_new = m
         for n in tl.static_range(BLOCK_N):
-            ok = (head < H) & (start + n < count)
-            m_new = tl.maximum(m_new, tl.load(s_ptr + row + n * H, mask=ok, other=float("-inf")))
+            s_n = tl.load(s_ptr + row + n * H, mask=ok & (start + n < count), other=float("-inf"))
+            m_new = tl.maximum(m_new, s_n)
         shift = tl.where(m_new == float("-inf"), 0.0, m_new)  # (-inf) - (-inf) is NaN, (-inf) - 0 is not
         keep = tl.exp2(m - shift)
         v *= keep[:, None]
         total *= keep
         for n in tl.static_range(BLOCK_N):
-            ok = (head < H) & (start + n < count)
-            w = tl.exp2(tl.load(s_ptr + row + n * H, mask=ok, other=float("-inf")) - shift)
+            live = ok & (start + n < count)
+            w = tl.exp2(tl.load(s_ptr + row + n * H, mask=live, other=float("-inf")) - shift)
             v_at = v_ptr + (row + n * H)[:, None] * D + d
-            v_n = tl.load(v_at, mask=ok[:, None] & (d < D), other=0.0, eviction_policy=KEEP)
+            v_n = tl.load(v_at, mask=live[:, None], other=0.0, eviction_policy=KEEP)
             v += tl.where(w[:, None] > 0, v_n.to(tl.float32), 0.0) * w[:, None]  # 0 * NaN is NaN
             total += w
         m = m_new
     total = tl.where(m == float("-inf"), 1.0, total)
-    return v / total[:, None], m + tl.log2(total)
+    return v * (1.0 / total)[:, None], m + tl.log2(total)
 
 
 @triton.jit
-def merge_many(v_ptr, s_ptr, begin, count, head, d, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
+def merge_many(v_ptr, s_ptr, begin, count, head, d, ok, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
     """As merge_few, with BLOCK_N states side by side in the tile: threads share the states out among them."""
     m = tl.full(head.shape, float("-inf"), tl.float32)
     total = tl.zeros(head.shape, tl.float32)
-    v = tl.zeros((head.shape[0], d.shape[0]), tl.float32)
+    v = tl.zeros((head.shape[0], d.shape[1]), tl.float32)
     for start in tl.range(0, count, BLOCK_N, loop_unroll_factor=2):  # the next loads need not wait for this step's sum
         n = start + tl.arange(0, BLOCK_N)
-        ok = (n < count)[:, None] & (head < H)[None, :]  # [BLOCK_N, BLOCK_H]
+        live = (n < count)[:, None] & ok[None, :]  # [BLOCK_N, BLOCK_H]
         row = (begin + n)[:, None] * H + head[None, :]
-        s_n = tl.load(s_ptr + row, mask=ok, other=float("-inf"))  # padding is empty: it weighs 0
-        v_at = v_ptr + row[:, :, None] * D + d  # [BLOCK_N, BLOCK_H, BLOCK_D]
-        v_n = tl.load(v_at, mask=ok[:, :, None] & (d < D), other=0.0, eviction_policy="evict_first")
+        s_n = tl.load(s_ptr + row, mask=live, other=float("-inf"))  # padding is empty: it weighs 0
+        v_at = v_ptr + row[:, :, None] * D + d[None, :, :]  # [BLOCK_N, BLOCK_H, BLOCK_D]
+        v_n = tl.load(v_at, mask=live[:, :, None] & (d < D)[None, :, :], other=0.0, eviction_policy="evict_first")
 
         m_new = tl.maximum(m, tl.max(s_n, axis=0))
         shift = tl.where(m_new == float("-inf"), 0.0, m_new)
@@ -269,24 +304,21 @@ def merge_many(v_ptr, s_ptr, begin, count, head, d, H, D: tl.constexpr, BLOCK_N:
 
 
 @triton.jit
-def merge_run(v_ptr, s_ptr, begin, count, head, d, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
+def merge_run(v_ptr, s_ptr, begin, count, head, d, ok, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
     """Merges a run of states, BLOCK_N a step: one by one if those are few."""
     if BLOCK_N <= 8:  # MOST_AT_ONCE
-        v, s = merge_few(v_ptr, s_ptr, begin, count, head, d, H, D, BLOCK_N)
+        v, s = merge_few(v_ptr, s_ptr, begin, count, head, d, ok, H, D, BLOCK_N)
     else:
-        v, s = merge_many(v_ptr, s_ptr, begin, count, head, d, H, D, BLOCK_N)
+        v, s = merge_many(v_ptr, s_ptr, begin, count, head, d, ok, H, D, BLOCK_N)
     return v, s
 
 
 @triton.jit
-def store_state(v_ptr, s_ptr, v, s, position, head, d, H, D: tl.constexpr):
-    """Writes v[BLOCK_H, BLOCK_D] and s[BLOCK_H] to position `position` of v[S, H, D] and s[S, H].
-
-    Where programs share a row's columns, the one with the first of them writes s.
-    """
+def store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D: tl.constexpr):
+    """Writes v[BLOCK_H, BLOCK_D] and s[BLOCK_H] to position `position` of v[S, H, D] and s[S, H]."""
     row = position * H + head
-    tl.store(v_ptr + row[:, None] * D + d, v.to(v_ptr.dtype.element_ty), mask=(head < H)[:, None] & (d < D))
-    tl.store(s_ptr + row, s, mask=(head < H) & (tl.program_id(1) == 0))
+    tl.store(v_ptr + row[:, None] * D + d, v.to(v_ptr.dtype.element_ty), mask=ok[:, None] & (d < D))
+    tl.store(s_ptr + row, s, mask=writes_s)
 
 
 # END SOLUTION
@@ -300,16 +332,13 @@ def merge_states_kernel(
     H,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # states a step
-    BLOCK_H: tl.constexpr,  # heads a program
+    BLOCK_H: tl.constexpr,  # heads a program, or pieces of heads
     BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     # BEGIN SOLUTION
-    tiles = tl.cdiv(H, BLOCK_H)
-    position = (tl.program_id(0) // tiles).to(tl.int64)
-    head = tl.program_id(0) % tiles * BLOCK_H + tl.arange(0, BLOCK_H)
-    d = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
-    v, s = merge_run(v_n_ptr, s_n_ptr, position * N, N, head, d, H, D, BLOCK_N)
-    store_state(v_ptr, s_ptr, v, s, position, head, d, H, D)
+    position, head, d, ok, writes_s = place_in_result(H, D, BLOCK_N, BLOCK_H, BLOCK_D)
+    v, s = merge_run(v_n_ptr, s_n_ptr, position * N, N, head, d, ok, H, D, BLOCK_N)
+    store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D)
     # END SOLUTION
 
 
@@ -327,7 +356,7 @@ def merge_states(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.
     if S == 0:
         return out_v, out_s
     BLOCK_N, BLOCK_H, BLOCK_D, warps = tile_of_states(N, H, S * H, D)
-    merge_states_kernel[(S * triton.cdiv(H, BLOCK_H), triton.cdiv(D, BLOCK_D))](
+    merge_states_kernel[programs_for(S, H, D, BLOCK_N, BLOCK_H, BLOCK_D)](
         v.contiguous(), s.contiguous(), out_v, out_s, N, H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps
     )
     return out_v, out_s
@@ -344,18 +373,15 @@ def variable_length_kernel(
     H,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # states a step
-    BLOCK_H: tl.constexpr,  # heads a program
+    BLOCK_H: tl.constexpr,  # heads a program, or pieces of heads
     BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     # BEGIN SOLUTION
-    tiles = tl.cdiv(H, BLOCK_H)
-    position = (tl.program_id(0) // tiles).to(tl.int64)
-    head = tl.program_id(0) % tiles * BLOCK_H + tl.arange(0, BLOCK_H)
-    d = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
+    position, head, d, ok, writes_s = place_in_result(H, D, BLOCK_N, BLOCK_H, BLOCK_D)
     begin = tl.load(indptr_ptr + position).to(tl.int64)
     count = tl.load(indptr_ptr + position + 1).to(tl.int64) - begin
-    v, s = merge_run(v_m_ptr, s_m_ptr, begin, count.to(tl.int32), head, d, H, D, BLOCK_N)
-    store_state(v_ptr, s_ptr, v, s, position, head, d, H, D)
+    v, s = merge_run(v_m_ptr, s_m_ptr, begin, count.to(tl.int32), head, d, ok, H, D, BLOCK_N)
+    store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D)
     # END SOLUTION
 
 
@@ -376,7 +402,7 @@ def variable_length_merge_states(
     if S == 0:
         return out_v, out_s
     BLOCK_N, BLOCK_H, BLOCK_D, warps = tile_of_states(v.shape[0] // S, H, S * H, D)
-    variable_length_kernel[(S * triton.cdiv(H, BLOCK_H), triton.cdiv(D, BLOCK_D))](
+    variable_length_kernel[programs_for(S, H, D, BLOCK_N, BLOCK_H, BLOCK_D)](
         v.contiguous(), s.contiguous(), indptr.contiguous(), out_v, out_s,
         H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps,
     )  # fmt: skip

@@ -33,13 +33,6 @@ def attend_tile(q, k, v, live, scale, m, l, acc, MASKED: tl.constexpr):
 
 
 @triton.jit
-def load_queries(at, mask, scale):
-    """Query rows and the scale's size; a negative scale's sign goes to the rows."""
-    q_rows = tl.load(at, mask=mask, other=0.0)
-    return tl.where(scale < 0, -q_rows, q_rows), tl.abs(scale)
-
-
-@triton.jit
 def load_tile(at, live_key, live_col, MASKED: tl.constexpr, FULL_D: tl.constexpr, KEEP: tl.constexpr):
     """A tile [BLOCK_N, BLOCK_D], 0 where a key or a column does not exist; no mask where all do.
 
@@ -123,8 +116,7 @@ def attend_shared_kernel(
     head = kv_head * G + rows % G
     live_row = rows < B * G
     q_at = request * q_b + head * q_h
-    live = live_row[:, None] & (cols < D)[None, :]
-    q_rows, scale = load_queries(q + q_at[:, None] + cols[None, :] * q_d, live, scale)
+    q_rows = tl.load(q + q_at[:, None] + cols[None, :] * q_d, mask=live_row[:, None] & (cols < D)[None, :], other=0.0)
 
     m = tl.full([BLOCK_M], float("-inf"), tl.float32)
     l = tl.zeros([BLOCK_M], tl.float32)
@@ -225,8 +217,7 @@ def attend_paged_kernel(
         request = (rows // G).to(tl.int64)
         head = kv_head * G + rows % G
         q_at = request * q_b + head * q_h
-        live = live_row[:, None] & live_col[None, :]
-        q_rows, size = load_queries(q + q_at[:, None] + cols[None, :] * q_d, live, scale)
+        q_rows = tl.load(q + q_at[:, None] + cols[None, :] * q_d, mask=live_row[:, None] & live_col[None, :], other=0.0)
 
         first_page = tl.load(indptr + group)
         pages = (tl.load(indptr + group + 1) - first_page).to(tl.int32)
@@ -253,7 +244,7 @@ def attend_paged_kernel(
                     kv, page, key, kv_head, kv_p, kv_2, kv_n, kv_h, kv_d, end, PAGE, D, BLOCK_D, False, KEEP
                 )
                 page = tl.load(table + (key + BLOCK_N) // PAGE, mask=key + BLOCK_N < end, other=0).to(tl.int64)
-                m, l, acc = attend_tile(q_rows, k_tile, v_tile, keys, size, m, l, acc, False)
+                m, l, acc = attend_tile(q_rows, k_tile, v_tile, keys, scale, m, l, acc, False)
         for start in range(whole, end, BLOCK_N):
             key = start + keys
             k_tile, v_tile = load_pages(
@@ -261,7 +252,7 @@ def attend_paged_kernel(
             )
             # The next step's pages are asked for now: K and V need not wait for them then.
             page = tl.load(table + (key + BLOCK_N) // PAGE, mask=key + BLOCK_N < end, other=0).to(tl.int64)
-            m, l, acc = attend_tile(q_rows, k_tile, v_tile, key < end, size, m, l, acc, True)
+            m, l, acc = attend_tile(q_rows, k_tile, v_tile, key < end, scale, m, l, acc, True)
         if GROUPED:
             l = tl.where(rows < end_row, l, 0.0)
         state = (request * N + split) * HEADS + head
@@ -490,6 +481,12 @@ def alone(q: torch.Tensor, programs: int) -> bool:
     return programs > 4 * multiprocessors(q)
 
 
+def without_sign(q: torch.Tensor, scale: float | None) -> tuple[torch.Tensor, float]:
+    """q and a scale of at least 0 that give the same scores. 1/sqrt(D) for None."""
+    scale = q.shape[2] ** -0.5 if scale is None else scale
+    return (q, scale) if scale >= 0 else (-q, -scale)
+
+
 def launch_options(beside: bool) -> dict:
     """The launch attribute that lets a launch start beside the one ahead of it."""
     return {"launch_pdl": True} if beside else {}
@@ -569,7 +566,7 @@ def attend_shared(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """As l5_cascade.attend_shared."""
-    scale = q.shape[2] ** -0.5 if scale is None else scale
+    q, scale = without_sign(q, scale)
     states = workspace(q, shared_splits(q, k.shape[0], k.shape[1], 0))
     if q.shape[0]:
         launch_shared(q, k, v, scale, *states, beside=False)
@@ -585,7 +582,7 @@ def attend_paged(
     scale: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """As l5_cascade.attend_paged."""
-    scale = q.shape[2] ** -0.5 if scale is None else scale
+    q, scale = without_sign(q, scale)
     level = (None, indptr, indices, last_page_len)
     states = workspace(q, own_splits(q, q.shape[0], mean_keys(level, kv_cache), kv_cache.shape[3]))
     if q.shape[0]:
@@ -605,9 +602,10 @@ def cascade(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """As l5_cascade.cascade: the two attentions run beside each other, the merge behind both.
 
-    The second launch finds room once every program of the first has started, so the smaller one goes first.
+    The second launch finds room once every program of the first has started, so the smaller one goes first; or the own
+    side, where its programs are single warps with as many keys as the prefix has: those take long, and leave room.
     """
-    scale = q.shape[2] ** -0.5 if scale is None else scale
+    q, scale = without_sign(q, scale)
     batch, kv_heads = q.shape[0], k_shared.shape[1]
     level = (None, indptr, indices, last_page_len)
     keys = mean_keys(level, kv_cache)
@@ -617,7 +615,9 @@ def cascade(
         lambda beside: launch_shared(q, k_shared, v_shared, scale, v[:, :shared], s[:, :shared], beside),
         lambda beside: launch_paged(q, kv_cache, level, scale, v[:, shared:], s[:, shared:], beside),
     ]
-    own_first = batch * kv_heads * (v.shape[1] - shared) <= multiprocessors(q)
+    own_programs = batch * kv_heads * (v.shape[1] - shared)
+    long = kv_heads == q.shape[1] and alone(q, own_programs) and keys >= k_shared.shape[0]
+    own_first = own_programs <= multiprocessors(q) or long
     for i, launch in enumerate(launches[::-1] if own_first else launches):
         if batch:
             launch(i > 0)
@@ -631,7 +631,7 @@ def multi_level_cascade(
     scale: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """As l5_cascade.multi_level_cascade: the levels run beside each other, largest groups first, then one merge."""
-    scale = q.shape[2] ** -0.5 if scale is None else scale
+    q, scale = without_sign(q, scale)
     kv_heads = kv_cache.shape[3]
     levels = sorted((level for level in levels if level[1].shape[0] > 1), key=lambda level: level[1].shape[0])
     reads = [(level[1].shape[0] - 1) * mean_keys(level, kv_cache) for level in levels]
