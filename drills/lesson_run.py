@@ -29,6 +29,9 @@ from drills.source import Source
 MOST_TIMEOUTS = 2
 """Time-outs of one exercise after which the rest of its tests is not run."""
 
+MOST_DEATHS = 4
+"""The same for whatever else ended the process: each end costs a new process, and the next ones say nothing new."""
+
 MOST_EXPLAINED = 8
 """Failing tests of one exercise that are explained at most; Request.explaining bounds the time for them together."""
 
@@ -88,6 +91,7 @@ class LessonRun:
     reports: dict[str, list] = field(default_factory=dict)
     printed: dict[str, str] = field(default_factory=dict)
     timeouts: Counter = field(default_factory=Counter)
+    deaths: Counter = field(default_factory=Counter)
     explained: Counter = field(default_factory=Counter)
     leaned: dict[str, str] = field(default_factory=dict)
     seconds_explaining: Counter = field(default_factory=Counter)
@@ -151,13 +155,16 @@ class LessonRun:
         return compiled(self.reports[exercise])
 
     def count_death(self, exercise: str, death: Death) -> None:
-        """Two time-outs, and the rest of the exercise is given up."""
+        """Two time-outs, or a few ends of the process, and the rest of the exercise is given up."""
         self.timeouts[exercise] += death.kind == "timeout"
+        self.deaths[exercise] += 1
 
     def given_up(self, exercise: str) -> str:
         """Why no more tests of this exercise are run; "" if they are."""
         if self.timeouts[exercise] >= MOST_TIMEOUTS:
             return f"not run: {MOST_TIMEOUTS} tests of this exercise got no answer in time"
+        if self.deaths[exercise] >= MOST_DEATHS:
+            return f"not run: the process that runs this exercise has ended {MOST_DEATHS} times"
         return ""
 
     def note_printed(self, test: GradedTest, text: str) -> None:

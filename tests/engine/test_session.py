@@ -149,6 +149,15 @@ def test_two_time_outs_and_the_rest_of_the_exercise_is_not_run(grade):
     assert "no answer in time" in skipped.failure.got
 
 
+def test_four_ends_of_the_process_and_the_rest_of_the_exercise_is_not_run(grade):
+    got = grade(("    y = torch.empty_like(x)\n", "    import os; os._exit(3)\n    y = x\n"))
+    assert outcomes(got) == ["failed"] * 4 + ["not run"] * 2
+    assert states(got) == ["failed", "passed"]
+    assert got.lessons[0].exercises[0].tests[4].failure.got == (
+        "not run: the process that runs this exercise has ended 4 times"
+    )
+
+
 def test_looking_for_a_cause_is_not_waited_for_without_end(grade):
     """Three times x on every size that is tested, and without end on the fresh cases that a diagnosis draws."""
     change = ("    y = torch.empty_like(x)\n", "    y = torch.empty_like(x)\n    while len(x) == 9: pass\n")
