@@ -98,6 +98,11 @@ class Answer(tuple):
         self._run.note_traffic(exercise.name, judge.multiple(exercise, self.args, launches))
         return self._unless(judge.traffic(exercise, self.args, launches, self._test.level))
 
+    def runs_at_least(self, programs: int) -> Answer:
+        """One of the call's launches has at least so many programs."""
+        launches = self.reply.notes.launches
+        return self._unless(judge.too_few_programs(self.exercise, self.args, launches, programs, self._test.level))
+
     def _must_have_read(self) -> Answer:
         if not self._run.sees_traffic:
             return self

@@ -65,7 +65,9 @@ def test_two_halves_of_the_page(drill):
 @pytest.mark.graded("partial_attention", "value")
 @pytest.mark.parametrize("dtype", DTYPES, ids=short)
 def test_three_parts_of_40_keys(drill, dtype):
-    drill.partial_attention(*random_qkv(drill.rng, 40, H=2, D=80, dtype=dtype), 3).agrees()
+    _, _, o = drill.partial_attention(*random_qkv(drill.rng, 40, H=2, D=80, dtype=dtype), 3).agrees()
+    rounded = dtype != torch.float32 and torch.equal(o, o.to(dtype).float())
+    assert not rounded, f"o was rounded to {short(dtype)} before it was stored: partial results keep float32"
 
 
 @pytest.mark.graded("partial_attention", "value")
@@ -163,6 +165,12 @@ def test_offsets_need_64_bits(drill, far):
 @pytest.mark.graded("partial_attention", "traffic")
 def test_a_part_reads_its_own_keys_only(drill):
     drill.partial_attention(*random_qkv(drill.rng, 128, H=1, D=64, dtype=torch.float16), 4).agrees().moves_at_most()
+
+
+@pytest.mark.graded("partial_attention", "traffic")
+def test_every_part_of_every_head_has_a_program(drill):
+    """This is what the keys are split for."""
+    drill.partial_attention(*random_qkv(drill.rng, 13, H=3), 4).agrees().runs_at_least(12)
 
 
 @pytest.mark.graded("partial_attention", "compile")

@@ -5,7 +5,7 @@ Order of use, for one call:
     unpack(…)           what was returned, or written in place         → one tensor an output
     values(…)           against the float64 oracle                     → Failure | None
     diagnose(…), named(…)   the one known mistake that explains it     → the Failure with its cause
-    traffic(…), multiple(…), read_too_little(…)    from the recorder's notes
+    traffic(…), multiple(…), read_too_little(…), too_few_programs(…)    from the recorder's notes
     finding(…), raised(…), death(…)                what an instrument saw, an exception, a worker's end → Failure
 """
 
@@ -14,6 +14,7 @@ from drills.judge.diagnosis import diagnose
 from drills.judge.failures import GradedFailure, death, finding, level_of, one_line, raised
 from drills.judge.form import form, unpack
 from drills.judge.pattern import shape_of_error
+from drills.judge.programs import too_few_programs
 from drills.judge.tolerance import tolerance
 from drills.judge.traffic import moved, multiple, read_too_little, traffic
 from drills.judge.verdict import agree, exact, named, values
@@ -39,6 +40,7 @@ __all__ = [
     "read_too_little",
     "shape_of_error",
     "tolerance",
+    "too_few_programs",
     "traffic",
     "unpack",
     "values",

@@ -94,6 +94,16 @@ def draw_partial_empty(rng: torch.Generator) -> Args:
     return *random_qkv(rng, 5, H=3, D=8, leading=(2,)), 8
 
 
+def draw_partial_zero_scale(rng: torch.Generator) -> Args:
+    """A scale of 0: every key counts the same."""
+    return *draw_partial(rng), 0.0
+
+
+def draw_partial_odd_d(rng: torch.Generator) -> Args:
+    """D = 10, and the default scale."""
+    return *random_qkv(rng, 11, H=3, D=10, leading=(2,)), 4
+
+
 def draw_partial_scaled(rng: torch.Generator) -> Args:
     """An ordinary case with a scale of its own."""
     return *draw_partial(rng), 0.5 + float(torch.rand((), generator=rng))

@@ -40,6 +40,33 @@ def rounded_down(q, k, v, num_splits, scale=None):
     return partial(scores(q, k, scale), v, [slice(n * step, (n + 1) * step) for n in range(num_splits)])
 
 
+def zero_is_no_scale(q, k, v, num_splits, scale=None):
+    """`scale or default`."""
+    return right(q, k, v, num_splits, scale or None)
+
+
+def scale_of_padded_d(q, k, v, num_splits, scale=None):
+    """1/√D with D rounded up to a power of two."""
+    padded = 1 << (q.shape[-1] - 1).bit_length()
+    return right(q, k, v, num_splits, padded**-0.5 if scale is None else scale)
+
+
+def balanced(q, k, v, num_splits, scale=None):
+    """Part n covers keys n L // N to (n + 1) L // N."""
+    ends = [n * len(k) // num_splits for n in range(num_splits + 1)]
+    return partial(scores(q, k, scale), v, [slice(a, b) for a, b in zip(ends, ends[1:], strict=False)])
+
+
+def m_unscaled(q, k, v, num_splits, scale=None):
+    """The max of q · k; l and o are right."""
+    return unscaled(q, k, v, num_splits)[0], *right(q, k, v, num_splits, scale)[1:]
+
+
+def swapped(q, k, v, num_splits, scale=None):
+    m, l, o = right(q, k, v, num_splits, scale)
+    return l, m, o
+
+
 def o_not_divided(q, k, v, num_splits, scale=None):
     m, l, o = right(q, k, v, num_splits, scale)
     return m, l, o * l[..., None]
@@ -96,11 +123,19 @@ def base_2(q, k, v, num_splits, scale=None):
     return m, l, o
 
 
-def keys_heads_first(q, k, v, num_splits, scale=None):
-    """k and v addressed as [H, L, D]."""
-    keys, heads, size = k.shape
-    k, v = (x.reshape(heads, keys, size).transpose(0, 1) for x in (k, v))
-    return right(q, k, v, num_splits, scale)
+def heads_first(*which: str) -> Callable[..., tuple]:
+    """k, or v, or both addressed as [H, L, D]."""
+
+    def formula(q, k, v, num_splits, scale=None):
+        keys, heads, size = k.shape
+        turned = {name: x.reshape(heads, keys, size).transpose(0, 1) for name, x in (("k", k), ("v", v))}
+        k, v = (turned[name] if name in which else x for name, x in (("k", k), ("v", v)))
+        return right(q, k, v, num_splits, scale)
+
+    return formula
+
+
+HEADS_FIRST = heads_first("k", "v"), heads_first("k"), heads_first("v")
 
 
 def keys_of_head_0(q, k, v, num_splits, scale=None):

@@ -15,19 +15,24 @@ from drills.lessons.strides import ignoring, with_strides
 WHOLE = "every-part-and-nothing-else"
 RANGE = "the-running-max"
 
+ZERO_SCALE = "A scale of 0 was taken for none given: `scale or …` does that. Ask whether scale is None."
+PADDED_SCALE = "The default scale was computed from D rounded up to a power of two. It is 1/sqrt(D) of the real D."
+BALANCED = "The keys were shared out evenly, from n * L // N on. Part n begins at n * T with T = ceil(L / N)."
+TWICE = "The scale was applied twice, to q and again to the scores, or its root forgotten: 1/sqrt(D), not 1/D."
+
 PARTIAL = (
     Mistake(
         "partial_scale_forgotten",
         "partial_attention",
         formulas.unscaled,
-        "The scores were not scaled: multiply q · k by scale, 1/sqrt(D) unless given.",
+        "The scores were not scaled: multiply q @ k by scale, 1/sqrt(D) unless given.",
         "the-scale",
     ),
     Mistake(
         "partial_scaled_twice",
         "partial_attention",
         formulas.scaled_twice,
-        "The scale was applied twice, to q and again to the scores.",
+        TWICE,
         "the-scale",
     ),
     Mistake(
@@ -38,6 +43,37 @@ PARTIAL = (
         "the-scale",
         cases=draws.draw_partial_scaled,
     ),
+    Mistake(
+        "partial_zero_is_no_scale",
+        "partial_attention",
+        formulas.zero_is_no_scale,
+        ZERO_SCALE,
+        "the-scale",
+        cases=draws.draw_partial_zero_scale,
+    ),
+    Mistake(
+        "partial_scale_of_padded_d",
+        "partial_attention",
+        formulas.scale_of_padded_d,
+        PADDED_SCALE,
+        "the-scale",
+        cases=draws.draw_partial_odd_d,
+    ),
+    Mistake(
+        "partial_m_unscaled",
+        "partial_attention",
+        formulas.m_unscaled,
+        "m lacks the scale. It is the largest score, and a score is q @ k times scale: the others count on that.",
+        "the-scale",
+    ),
+    Mistake(
+        "partial_swapped",
+        "partial_attention",
+        formulas.swapped,
+        "m and l are the other way round: m comes first.",
+        WHOLE,
+    ),
+    Mistake("partial_balanced", "partial_attention", formulas.balanced, BALANCED, "keys-that-no-part-covers"),
     Mistake(
         "partial_tail_dropped",
         "partial_attention",
@@ -114,9 +150,10 @@ PARTIAL = (
     Mistake(
         "partial_heads_first",
         "partial_attention",
-        formulas.keys_heads_first,
-        "k and v were read as [H, L, D]. Key n of head h starts at (n * H + h) * D.",
+        formulas.HEADS_FIRST[0],
+        "k or v was read as [H, L, D]. Key n of head h starts at (n * H + h) * D.",
         WHOLE,
+        variants=formulas.HEADS_FIRST[1:],
     ),
     Mistake(
         "partial_head_missing",

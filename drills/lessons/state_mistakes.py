@@ -18,6 +18,7 @@ from drills.lessons.lse_formulas import LN_2
 from drills.lessons.oracle import LOG2_E
 from drills.lessons.running import KEY_BLOCKS, NOT_RESCALED, RESCALED_SAYS, UPSIDE_DOWN_FROM_THE_START
 from drills.lessons.softmax_formulas import Recurrence
+from drills.lessons.split_mistakes import BALANCED, PADDED_SCALE, TWICE, ZERO_SCALE
 from drills.lessons.state_formulas import states
 from drills.lessons.strides import ignoring, with_strides
 
@@ -70,7 +71,7 @@ PARTIAL = (
              variants=(states(score_factor=LOG2_E, s_factor=1.0),
                        states(score_factor=LOG2_E, log=_m_then("log2")))),
     _partial("states_scale_forgotten", formula=states(given=1.0), anchor="the-scale",
-             says="The scores were not scaled: multiply q · k by scale, 1/sqrt(D) unless given."),
+             says="The scores were not scaled: multiply q @ k by scale, 1/sqrt(D) unless given."),
     _partial("states_m_not_converted", formula=states(log=_m_then("log2")), anchor="the-max-stays-natural",
              says="log2 of l was added to a natural m. The scores carry log2(e), and so must the max."),
     _partial("states_ln_of_l", formula=states(log=lambda m, l: m * LOG2_E + formulas.log_of(l)), anchor="ln-or-log2",
@@ -91,8 +92,7 @@ PARTIAL = (
              cases=draws.draw_partial_empty, variants=(state_formulas.empty_state_nan,)),
     _partial("states_scale_ignored", formula=lambda *a: loops.states_right(*a[:4]), cases=draws.draw_partial_scaled,
              anchor="the-scale", says="The scale given was ignored: 1/sqrt(D) is only the default."),
-    _lifted("scaled_twice", split_formulas.scaled_twice, anchor="the-scale",
-            says="The scale was applied twice, to q and again to the scores."),
+    _lifted("scaled_twice", split_formulas.scaled_twice, says=TWICE, anchor="the-scale"),
     _lifted("rest_to_the_last", split_formulas.rest_to_the_last, anchor="keys-that-no-part-covers",
             says="T was rounded down and the last part takes the rest. T = ceil(L / N): the last is the short one."),
     _lifted("past_its_end", *(split_formulas.past_its_end(block) for block in (16, None, *KEY_BLOCKS[1:])),
@@ -100,8 +100,13 @@ PARTIAL = (
             says="A part went on past its own end, so that keys of the next part count twice. Mask with key < end."),
     _lifted("every_part_whole", split_formulas.every_part_whole, anchor="keys-that-no-part-covers",
             says="Every part went over all the keys. Part n begins at key n * T and ends before (n + 1) * T."),
-    _lifted("heads_first", split_formulas.keys_heads_first, anchor=ADDRESS,
-            says="k and v were read as [H, L, D]. Key n of head h starts at (n * H + h) * D."),
+    _lifted("heads_first", *split_formulas.HEADS_FIRST, anchor=ADDRESS,
+            says="k or v was read as [H, L, D]. Key n of head h starts at (n * H + h) * D."),
+    _lifted("zero_is_no_scale", split_formulas.zero_is_no_scale, says=ZERO_SCALE, anchor="the-scale",
+            cases=draws.draw_partial_zero_scale),
+    _lifted("scale_of_padded_d", split_formulas.scale_of_padded_d, says=PADDED_SCALE, anchor="the-scale",
+            cases=draws.draw_partial_odd_d),
+    _lifted("balanced", split_formulas.balanced, says=BALANCED, anchor="keys-that-no-part-covers"),
     _lifted("head_missing", split_formulas.keys_of_head_0, anchor=ADDRESS,
             says="Every head read the keys of head 0. Key n of head h starts at (n * H + h) * D."),
     _lifted("keys_as_values", split_formulas.keys_as_values, anchor=ADDRESS,

@@ -49,6 +49,16 @@ def draw_partial_scaled(rng: torch.Generator) -> Args:
     return *draw_partial(rng), 0.25 + float(torch.rand((), generator=rng))
 
 
+def draw_partial_zero_scale(rng: torch.Generator) -> Args:
+    """A scale of 0: every key counts the same."""
+    return *draw_partial(rng), 0.0
+
+
+def draw_partial_odd_d(rng: torch.Generator) -> Args:
+    """D = 10, and the default scale."""
+    return *random_qkv(rng, 11, H=2, D=10), 4
+
+
 def draw_partial_empty(rng: torch.Generator) -> Args:
     """Five keys in eight parts: the last three are empty."""
     return *random_qkv(rng, 5, H=2, D=8), 8

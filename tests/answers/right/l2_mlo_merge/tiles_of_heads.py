@@ -1,4 +1,4 @@
-"""A program takes a tile of heads and one key a step; the pair is merged as a merge of two; exp2 inside."""
+"""One key a step, merges by tiles of heads; the pair is merged as a merge of two; exp2 inside."""
 
 import math
 
@@ -48,7 +48,7 @@ def partial_attention(q, k, v, num_splits, scale=None):
     l = torch.zeros((num_splits, H), device=q.device)
     o = torch.zeros((num_splits, H, D), device=q.device)
     if len(k):
-        heads = 2
+        heads = 1  # more would leave fewer programs than parts and heads
         partial_kernel[(num_splits, triton.cdiv(H, heads))](
             q.contiguous(), k.contiguous(), v.contiguous(), m, l, o, H, len(k), -(-len(k) // num_splits),
             1 / math.sqrt(D) if scale is None else scale, D, HEADS=heads, WIDE=triton.next_power_of_2(D),
