@@ -33,7 +33,7 @@ FILES = (
 AUTHORS = ("author", "batch", "book", "lessons")
 """Folders of drills/ that are not copied as they are: tools of authors and instructors; lessons go one by one."""
 
-BENCH = ("__init__", "command", "child", "cost", "measure", "peers", "plot", "rows", "table", "timing")
+BENCH = ("__init__", "command", "child", "cost", "measure", "peers", "plot", "processes", "rows", "table", "timing")
 """The modules of drills/bench that `bench` needs; the others measure the grader, with kernels like the solutions."""
 
 CUTS = {

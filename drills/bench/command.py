@@ -1,26 +1,23 @@
 """`grade.py bench`: how fast your kernels and the solutions are on this GPU, beside a copy and installed libraries.
 
-Starts one child process that runs the graded code, and only reads rows from it. Must never import torch.
+What is measured runs in other processes (processes.py); this one reads rows from them. Must never import torch.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from drills import catalog, source
+from drills.bench import processes
 from drills.bench.plot import draw
 from drills.bench.rows import Machine, Row
 from drills.bench.table import heading, line, machine_line
-from drills.errors import PASSED, GraderFailed, NothingGraded, WrongUse
+from drills.errors import PASSED, NothingGraded, WrongUse
 from drills.files import write_atomically
 
 DTYPES = ("float16", "bfloat16", "float32")
@@ -50,7 +47,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     rows: list[Row] = []
     machine = None
     try:
-        for kind, tree in _answers(_request(selected, options)):
+        for kind, tree in processes.answers(_request(selected, options)):
             if kind == "machine":
                 machine = Machine(**tree)
                 console.print(Text(machine_line(machine)), soft_wrap=True)
@@ -78,7 +75,7 @@ def _write(options: argparse.Namespace, machine: Machine, rows: list[Row]) -> No
 
 
 def _request(selected: list[catalog.Selection], options: argparse.Namespace) -> dict:
-    """What the child is asked: lesson → who → file and exercises."""
+    """What is to be measured: lesson → who → file and exercises."""
     lessons = {}
     for selection in selected:
         entry, names = selection.lesson, list(selection.exercises)
@@ -101,31 +98,3 @@ def _request(selected: list[catalog.Selection], options: argparse.Namespace) -> 
         "runs": options.runs,
         "peers": [] if options.no_peers else options.peer or [""],
     }
-
-
-def _answers(request: dict) -> Iterator[tuple[str, dict]]:
-    """("machine", tree) and ("row", tree) as the child sends them. NothingGraded where there is no GPU."""
-    reading, writing = os.pipe()
-    command = [sys.executable, "-m", "drills.bench.child"]
-    child = subprocess.Popen(
-        command, stdin=subprocess.PIPE, pass_fds=(writing,), cwd=catalog.ROOT, text=True, start_new_session=True
-    )
-    os.close(writing)
-    ended = False
-    try:
-        child.stdin.write(json.dumps({**request, "pipe": writing}))
-        child.stdin.close()
-        with open(reading, encoding="utf-8") as lines:
-            for text in lines:
-                tree = json.loads(text)
-                if "error" in tree:
-                    raise NothingGraded(f"bench: {tree['error']}")
-                ended = ended or "end" in tree
-                for kind in ("machine", "row"):
-                    if kind in tree:
-                        yield kind, tree[kind]
-    finally:
-        child.kill()
-        child.wait()
-    if not ended:
-        raise GraderFailed("the process that was measured ended early; its own output is above")

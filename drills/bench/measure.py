@@ -45,26 +45,28 @@ def describe(clock: Clock) -> Machine:
 
 def measure(
     lesson: Lesson, functions: dict[str, dict[str, Callable]], wanted: Wanted, clock: Clock, machine: Machine
-) -> Iterator[Row]:
-    """Rows, one at a time. functions: who → exercise → function."""
+) -> Iterator[Iterator[Row]]:
+    """For each shape and dtype its rows, one at a time. functions: who → exercise → function."""
     for case in lesson.bench:
         if wanted.match not in case.label or (wanted.exercises and case.exercise not in wanted.exercises):
             continue
         for dtype in wanted.dtypes:
-            yield from _measure_case(lesson, case, dtype, functions, wanted, clock, machine)
+            yield _measure_case(lesson, case, dtype, functions, wanted, clock, machine)
 
 
 def _measure_case(lesson, case: BenchCase, dtype: str, functions, wanted, clock, machine) -> Iterator[Row]:
     exercise = lesson.exercise(case.exercise)
+    builders = [(who, _ours(one[case.exercise]), True) for who, one in functions.items() if case.exercise in one]
+    peers = [peer for peer in peers_of(case.exercise) if any(text in peer.name for text in wanted.peers)]
+    builders += [(peer.name, peer.build, False) for peer in peers]
+    if not builders:
+        return
     rng = torch.Generator(device=clock.device).manual_seed(0)
     sets = [case.make(clock.device, getattr(torch, dtype), rng)]
     size = sum(one.numel() * one.element_size() for one in cost.tensors(sets[0]))
     while len(sets) < ROTATED and size * (len(sets) + 1) <= MOST_BYTES:
         sets.append(case.make(clock.device, getattr(torch, dtype), rng))
     least, work = 0, cost.operations(exercise, sets[0])
-    builders = [(who, _ours(one[case.exercise]), True) for who, one in functions.items() if case.exercise in one]
-    peers = [peer for peer in peers_of(case.exercise) if any(text in peer.name for text in wanted.peers)]
-    builders += [(peer.name, peer.build, False) for peer in peers]
     for who, build, ours in builders:
         row = Row(lesson.stem, case.exercise, case.label, dtype, who)
         try:

@@ -1,6 +1,7 @@
 """The bench without a GPU: what it asks for, what it counts, how it prints, and that a wrong answer gets no time."""
 
 import argparse
+import contextlib
 import functools
 import io
 import json
@@ -10,7 +11,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from drills.bench import command, cost, measure, plot, table
+from drills.bench import command, cost, measure, plot, processes, table
 from drills.bench.peers import PEERS
 from drills.bench.rows import Machine, Row
 from drills.bench.timing import Times
@@ -38,7 +39,7 @@ class Stopped:
 def rows_of(lesson, case, functions):
     wanted = measure.Wanted(dtypes=("float16",), peers=())
     one = replace(lesson, bench=(case,))
-    return list(measure.measure(one, functions, wanted, Stopped(), MACHINE))
+    return [row for rows in measure.measure(one, functions, wanted, Stopped(), MACHINE) for row in rows]
 
 
 def two_states():
@@ -131,7 +132,39 @@ def test_peers_are_of_exercises_that_exist():
 def test_without_a_gpu_the_bench_says_so_in_one_line():
     request = {"lessons": {}, "dtypes": [], "match": "", "exercises": [], "runs": 1, "peers": []}
     with pytest.raises(NothingGraded, match="no CUDA GPU"):
-        list(command._answers(request))
+        list(processes.answers(request))
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="here it would run")
+def test_a_process_that_is_shut_in_starts_and_finds_no_gpu():
+    request = {"lessons": {"l4_merge_states": {}}, "dtypes": [], "match": "", "exercises": [], "runs": 1, "peers": []}
+    with pytest.raises(NothingGraded, match="no CUDA GPU"), processes._shut_in(request):
+        pass
+
+
+def test_a_learners_code_is_measured_in_a_process_of_its_own_shape_by_shape(monkeypatch):
+    started = []
+
+    class Measuring(contextlib.nullcontext):
+        def __init__(self, request, variables=None):
+            super().__init__(self)
+            self.who = [name for targets in request["lessons"].values() for name in targets]
+            self.left, self.ended = 2, False
+            started.append((self.who, "isolation" in request, request["peers"], request.get("machine")))
+
+        def machine(self):
+            return {"device": "a card"}
+
+        def turn(self):
+            self.left -= 1
+            self.ended = self.left < 0
+            yield from [] if self.ended else self.who
+
+    monkeypatch.setattr(processes, "Measuring", Measuring)
+    lessons = {"l4_merge_states": {"solution": {}, "mine": {}, "fast": {}}}
+    got = list(processes.answers({"lessons": lessons, "peers": [""]}))
+    assert got == [("machine", {"device": "a card"}), *[("row", who) for who in ("solution", "fast", "mine") * 2]]
+    assert started == [(["solution", "fast"], False, [""], None), (["mine"], True, [], {"device": "a card"})]
 
 
 def test_rows_measured_before_the_bench_is_stopped_are_kept(tmp_path, monkeypatch):
@@ -140,7 +173,7 @@ def test_rows_measured_before_the_bench_is_stopped_are_kept(tmp_path, monkeypatc
         yield "row", Row("l4_x", "f", "S=1", "float16", "solution", graph=9.0, bytes=1000, floor=8.0).to_json()
         raise GraderFailed("ended early")
 
-    monkeypatch.setattr(command, "_answers", answers)
+    monkeypatch.setattr(processes, "answers", answers)
     parser = argparse.ArgumentParser()
     command.arguments(parser)
     files = ["--json", str(tmp_path / "a.json"), "--svg", str(tmp_path / "a.svg")]
