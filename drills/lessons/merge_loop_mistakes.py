@@ -28,7 +28,15 @@ LOOP_CAUSES = (
     ),
     Cause(
         "summed_in_half",
-        tuple(loops.summed_in_half(block, total) for total in (True, False) for block in loops.BLOCKS),
+        (
+            *(
+                loops.summed_in_half(block, total, follows)
+                for follows in (True, False)
+                for total in (True, False)
+                for block in loops.BLOCKS
+            ),
+            loops.shares_added_in_half,
+        ),
         "half-precision-on-the-way",
         "The running sum is kept in half precision, where small addends are lost. Sum in float32, cast when you store.",
         exercises=MANY,
@@ -92,6 +100,14 @@ LOOP_CAUSES = (
         ),
         "many-states",
         "A larger s came, and what was summed before was not scaled down: multiply it by 2^(m_old - m_new) first.",
+        exercises=MANY,
+        sizes=(("S", 2), ("N", 130), ("H", 1), ("D", 3)),
+    ),
+    Cause(
+        "factor_upside_down",
+        tuple(loops.upside_down(block) for block in loops.BLOCKS),
+        "many-states",
+        "A larger s came, and what was summed before was scaled up: the factor is 2^(m_old - m_new), at most 1.",
         exercises=MANY,
         sizes=(("S", 2), ("N", 130), ("H", 1), ("D", 3)),
     ),

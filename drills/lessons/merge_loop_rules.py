@@ -18,9 +18,9 @@ BLOCKS = (1, 2, 4, 8, 16, 32, 64, 128)
 # Half precision.
 
 
-def half_of(v: Tensor) -> torch.dtype:
-    """The half precision that code for these values would use."""
-    return torch.float16 if v.dtype == torch.float32 else v.dtype
+def half_of(v: Tensor, follows: bool) -> torch.dtype:
+    """The precision of code that follows the dtype of v, or that takes half precision for float32 too."""
+    return torch.float16 if v.dtype == torch.float32 and not follows else v.dtype
 
 
 def s_stored_in(dtype: torch.dtype | None) -> Rule:
@@ -42,12 +42,13 @@ def s_read_in(dtype: torch.dtype | None) -> Rule:
     return formula
 
 
-def summed_in_half(block: int, total_too: bool) -> Rule:
+def summed_in_half(block: int, total_too: bool, follows: bool) -> Rule:
     """The running sum of v, and of the weights if `total_too`, kept in half precision, `block` states a step."""
 
     def formula(v: Tensor, s: Tensor):
-        sum_v = torch.zeros(v.shape[1:], dtype=half_of(v))
-        total = torch.zeros(s.shape[1:], dtype=half_of(v) if total_too else torch.float32)
+        half = half_of(v, follows)
+        sum_v = torch.zeros(v.shape[1:], dtype=half)
+        total = torch.zeros(s.shape[1:], dtype=half if total_too else torch.float32)
         m = torch.full(s.shape[1:], -torch.inf)
         for n in range(0, len(s), block):
             v_n, s_n = v[n : n + block].float(), s[n : n + block].float()
@@ -60,6 +61,16 @@ def summed_in_half(block: int, total_too: bool) -> Rule:
         return divided(sum_v.double(), total.double()), None
 
     return formula
+
+
+def shares_added_in_half(v: Tensor, s: Tensor):
+    """Every state's share of v rounded to v's dtype and added in it, one after another: atomics in half precision."""
+    w = weights(s)
+    shares = divided(w[..., None], w.sum(0))[..., 0]
+    added = torch.zeros(v.shape[1:], dtype=v.dtype)
+    for product in (shares[..., None] * drop_unused(w, v)).to(v.dtype):
+        added = added + product
+    return added.double(), None
 
 
 def mixed_in(dtype: torch.dtype | None, shares: bool) -> Rule:
@@ -128,6 +139,23 @@ def not_rescaled(block: int, v_too: bool, total_too: bool) -> Rule:
         total = w_total.sum(0)
         wrong_v = divided((w_v[..., None] * drop_unused(w, v)).sum(0), total)
         return wrong_v, largest(s, 0) + torch.log2(torch.where(total == 0, 1.0, total))
+
+    return formula
+
+
+def upside_down(block: int) -> Rule:
+    """What was summed under an old maximum is scaled by 2^(m_new - m_old), which is at least 1."""
+
+    def formula(v: Tensor, s: Tensor):
+        m = torch.full(s.shape[1:], -torch.inf, dtype=torch.float64)
+        sum_v, total = torch.zeros(v.shape[1:], dtype=torch.float64), torch.zeros_like(m)
+        for n in range(0, len(s), block):
+            new = torch.maximum(m, s[n : n + block].double().amax(0))
+            keep = torch.where(m == -torch.inf, 0.0, torch.exp2(finite_shift(new) - m))
+            w = torch.exp2(s[n : n + block].double() - finite_shift(new))
+            sum_v = sum_v * keep[..., None] + (w[..., None] * drop_unused(w, v[n : n + block])).sum(0)
+            total, m = total * keep + w.sum(0), new
+        return divided(sum_v, total), m + torch.log2(torch.where(total == 0, 1.0, total))
 
     return formula
 

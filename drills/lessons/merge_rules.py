@@ -68,6 +68,11 @@ def divided_by_count(v: Tensor, s: Tensor):
     return (w[..., None] * drop_unused(w, v)).sum(0) / max(1, len(v)), None
 
 
+def divided_by_count_too(v: Tensor, s: Tensor):
+    """Normalized, and then divided by the number of states."""
+    return merge(v, s)[0] / max(1, len(v)), merge(v, s)[1]
+
+
 def inverted(v: Tensor, s: Tensor):
     """Weights 2^(max s - s)."""
     w = torch.where(s == -torch.inf, 0.0, torch.exp2(finite_shift(largest(s, 0)) - s.double()))
@@ -174,6 +179,18 @@ def two_empties_nan(v: Tensor, s: Tensor):
 def two_empties_nan_in_s(v: Tensor, s: Tensor):
     right_v, right_s = merge(v, s)
     return right_v, torch.where(all_empty(s), torch.nan, right_s)
+
+
+def no_states_weigh_one(v: Tensor, s: Tensor):
+    """s = 0 where there is no state at all; states that are there and empty are handled."""
+    right_v, right_s = merge(v, s)
+    return right_v, right_s if len(s) else torch.zeros(s.shape[1:]).double()
+
+
+def empties_weigh_one(v: Tensor, s: Tensor):
+    """s = 0 where all states are empty, or where there is none."""
+    right_v, right_s = merge(v, s)
+    return right_v, torch.where(all_empty(s), 0.0, right_s)
 
 
 def no_states_nan(v: Tensor, s: Tensor):
