@@ -442,13 +442,13 @@ def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, own_keys: int) -> i
     """In how many parts `keys` shared keys are cut, beside launches that read `own_keys` keys.
 
     Bound by the matrix units: as many programs as are done when the memory is done with everything, since each takes a
-    multiprocessor that could be reading own keys. Bound by memory: one on every multiprocessor, or on every second
-    where most of the reading is elsewhere. Each part is a state more to write, read and merge: none under 256 keys,
+    multiprocessor that could be reading own keys. Bound by memory: one on every multiprocessor, or on every second or
+    fourth where most, or nearly all, of the reading is elsewhere. Each part is a state more to write, read and merge: none under 256 keys,
     and 15 at most, which with one own state the merge takes in one step.
     """
     rows = q.shape[0] * q.shape[1] // kv_heads
     matrix_keys = rows * keys // MATRIX_BYTES  # keys that memory delivers while the matrix units do the work
-    rest = 0.5 if own_keys >= 2 * keys else 1.0
+    rest = 0.25 if own_keys >= 8 * keys else 0.5 if own_keys >= 2 * keys else 1.0
     want = min(1.0, matrix_keys / (keys + own_keys)) if matrix_keys > keys else rest
     parts = round(want * multiprocessors(q) / max(1, row_blocks(q, rows) * kv_heads))
     return max(1, min(parts, keys // 256, 15))
