@@ -60,11 +60,13 @@ def _leaning(
     """The failure as what it leans on, if a call without that comes right. only: the one kind to try.
 
     What masked-off lanes hold may show in no result at all, so there another result will do, right or wrong.
+    Takes half of the time at most where calls are slow: known mistakes need some of it too.
     """
     if not run.instruments_on or run.given_up(exercise.name):
         return None
+    half = run.ask_until - run.explaining_seconds / 2
     for kind, change, got, likely in COUNTERFACTUALS:
-        if only not in ("", kind):
+        if only not in ("", kind) or time.monotonic() > half:
             continue
         again = ask(run, exercise, call.args, replace(call.options, **change))
         if again is None:
@@ -81,6 +83,8 @@ def _mistaken(run: LessonRun, exercise: Exercise, failure: Failure) -> Failure:
     *earlier, here = run.failed[exercise.name]
     rng = run.generator("diagnosis", exercise.name)
     for cases in ([here, *earlier], [here]) if earlier else ([here],):
+        if time.monotonic() > run.ask_until:
+            break
         mistake = judge.diagnose(run.lesson, exercise, cases, lambda fresh: ask(run, exercise, fresh), rng)
         if mistake is not None:
             return judge.named(failure, run.lesson, mistake)

@@ -49,18 +49,26 @@ def summed_in_half(block: int, total_too: bool, follows: bool) -> Rule:
         half = half_of(v, follows)
         sum_v = torch.zeros(v.shape[1:], dtype=half)
         total = torch.zeros(s.shape[1:], dtype=half if total_too else torch.float32)
-        m = torch.full(s.shape[1:], -torch.inf)
-        for n in range(0, len(s), block):
-            v_n, s_n = v[n : n + block].float(), s[n : n + block].float()
-            new = torch.maximum(m, s_n.amax(0))
-            keep, w = torch.exp2(m - finite_shift(new)), torch.exp2(s_n - finite_shift(new))
-            used = torch.where(w[..., None] > 0, v_n, 0.0)
-            sum_v = (sum_v.float() * keep[..., None] + (w[..., None] * used).sum(0)).to(sum_v.dtype)
-            total = (total.float() * keep + w.sum(0)).to(total.dtype)
-            m = new
+        for keep, more_v, more in zip(*_steps(v, s, block), strict=True):
+            sum_v = (sum_v.float() * keep[..., None] + more_v).to(half)
+            total = (total.float() * keep + more).to(total.dtype)
         return divided(sum_v.double(), total.double()), None
 
     return formula
+
+
+def _steps(v: Tensor, s: Tensor, block: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Of each step: what the sums so far are multiplied by, what v adds, what the weights add. In float32."""
+    if not len(s):
+        return s.float(), v.float(), s.float()
+    rest = -len(s) % block
+    s = torch.cat([s, s.new_full((rest, *s.shape[1:]), -torch.inf)]).float().unflatten(0, (-1, block))
+    v = torch.cat([v, v.new_zeros(rest, *v.shape[1:])]).float().unflatten(0, (-1, block))
+    m = torch.cummax(s.amax(1), 0).values
+    before = torch.cat([torch.full_like(m[:1], -torch.inf), m[:-1]])
+    w = torch.exp2(s - finite_shift(m)[:, None])
+    used = torch.where(w[..., None] > 0, v, 0.0)
+    return torch.exp2(before - finite_shift(m)), (w[..., None] * used).sum(1), w.sum(1)
 
 
 def shares_added_in_half(v: Tensor, s: Tensor):
@@ -147,15 +155,15 @@ def upside_down(block: int) -> Rule:
     """What was summed under an old maximum is scaled by 2^(m_new - m_old), which is at least 1."""
 
     def formula(v: Tensor, s: Tensor):
-        m = torch.full(s.shape[1:], -torch.inf, dtype=torch.float64)
-        sum_v, total = torch.zeros(v.shape[1:], dtype=torch.float64), torch.zeros_like(m)
-        for n in range(0, len(s), block):
-            new = torch.maximum(m, s[n : n + block].double().amax(0))
-            keep = torch.where(m == -torch.inf, 0.0, torch.exp2(finite_shift(new) - m))
-            w = torch.exp2(s[n : n + block].double() - finite_shift(new))
-            sum_v = sum_v * keep[..., None] + (w[..., None] * drop_unused(w, v[n : n + block])).sum(0)
-            total, m = total * keep + w.sum(0), new
-        return divided(sum_v, total), m + torch.log2(torch.where(total == 0, 1.0, total))
+        if not len(s):
+            return merge(v, s)
+        m = torch.cummax(s.double(), 0).values
+        ends = ((torch.arange(len(s)) // block + 1) * block - 1).clamp(max=len(s) - 1)
+        at, last = finite_shift(m[ends]), finite_shift(m[-1])
+        w = torch.where(m[ends] == -torch.inf, 0.0, torch.exp2(s.double() - at) * torch.exp2(last - at))
+        total = w.sum(0)
+        v = divided((w[..., None] * drop_unused(w, v)).sum(0), total)
+        return v, m[-1] + torch.log2(torch.where(total == 0, 1.0, total))
 
     return formula
 
