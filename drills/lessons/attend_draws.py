@@ -27,6 +27,11 @@ def with_scale_zero(draw):
     return lambda rng: (*draw(rng), 0.0)
 
 
+def in_half(draw):
+    """The same in float16."""
+    return lambda rng: tuple(x.half() if x.is_floating_point() else x for x in draw(rng))
+
+
 def with_five_columns(draw):
     """The same with D = 5, which is no power of two."""
     return lambda rng: tuple(x[..., :5].clone() if x.is_floating_point() else x for x in draw(rng))

@@ -75,6 +75,11 @@ def of_the_block(q, scale):
     return (1 << (q.shape[-1] - 1).bit_length()) ** -0.5 if scale is None else scale
 
 
+def zero_is_none(q, scale):
+    """`scale or default`."""
+    return scale or None
+
+
 def nan_at_scale_zero(right):
     """(-inf) * 0 is NaN: scores masked before they are scaled."""
 
@@ -140,6 +145,26 @@ def empty_nan(m, l, o):
 def empty_nan_in_both(m, l, o):
     v, s = empty_nan(m, l, o)
     return v, s.masked_fill(l == 0, math.nan)
+
+
+def scores_in_half(scaled: bool, keys=None):
+    """Scores rounded to q's dtype, before or after they are scaled. keys: as in with_slip."""
+
+    def formula(q, *rest):
+        tensors = [x for x in rest if isinstance(x, Tensor)]
+        scale = default_scale(q, rest[len(tensors)] if len(rest) > len(tensors) else None)
+        own = [tensors if keys is None else keys(*tensors, i) for i in range(len(q))]
+        return stack([_of_rounded(one, k, v, scale, scaled) for one, (k, v) in zip(q, own, strict=True)], q)
+
+    return formula
+
+
+def _of_rounded(q, k, v, scale, scaled: bool) -> State:
+    if not len(k):
+        return attend(q, k, v, scale)
+    x = scores(q, for_query_heads(q, k), scale if scaled else 1.0).to(q.dtype).double() * (1.0 if scaled else scale)
+    weight = torch.softmax(x, -1)
+    return torch.einsum("hn,nhd->hd", weight, for_query_heads(q, v).double()), torch.logsumexp(x, -1) * LOG2_E
 
 
 # The recurrence over blocks of keys.

@@ -37,6 +37,8 @@ SCALES = (
      "The scores were not scaled: multiply q·k by scale, 1/sqrt(D) unless given."),
     ("scale_ignored", formulas.ignored, SCALE, draws.with_scale,
      "The scale given was ignored: 1/sqrt(D) is only the default."),
+    ("scale_zero_is_none", formulas.zero_is_none, SCALE, draws.with_scale_zero,
+     "A scale of 0 was taken for none: `scale or …` replaces 0 as well. Ask whether scale is None."),
     ("scale_of_the_block", formulas.of_the_block, SCALE, draws.with_five_columns,
      "The default scale was taken from D rounded up to a power of two. It is 1/sqrt(D), padding aside."),
     ("scaled_twice", formulas.twice, SCALE, None,
@@ -71,6 +73,13 @@ def _of_both(prefix, exercise, right, by_rule, draw, empty, long, keys=None) -> 
                 cases=turned and turned(draw))
         for name, change, anchor, turned, says in SCALES
     ]  # fmt: skip
+    found.append(
+        Mistake(
+            f"{prefix}_scores_in_half", exercise, formulas.scores_in_half(False, keys),
+            "The scores were rounded to half precision before the softmax. Keep what tl.dot returns in float32.", STATE,
+            cases=draws.in_half(draw), variants=(formulas.scores_in_half(True, keys),),
+        )
+    )  # fmt: skip
     for name, slip, others, says in SLIPS:
         forms = [formulas.with_slip(one, keys) for one in (slip, *others)]
         cases, anchor = (empty, "a-request-with-no-suffix") if name == "empty_nan" else (None, STATE)
@@ -118,7 +127,7 @@ SHARED = (
         "Keys past P scored 0 and counted. Set their score to -inf after the product: a masked load gives k = 0, and "
         "q·0 is a score like any other.",
         "the-last-block",
-        variants=tuple(formulas.by_rule(Recurrence(pad=0.0), block) for block in BLOCKS[2:]),
+        variants=tuple(formulas.by_rule(Recurrence(pad=0.0), block) for block in (2, 4, 8, *BLOCKS[2:])),
     ),
     Mistake(
         "shared_tail_dropped",
@@ -126,7 +135,7 @@ SHARED = (
         formulas.whole_blocks_only(16),
         "The keys past the last whole block were left out. Round the number of blocks up, and mask the last one.",
         "the-last-block",
-        variants=tuple(formulas.whole_blocks_only(block) for block in BLOCKS[2:]),
+        variants=tuple(formulas.whole_blocks_only(block) for block in (2, 4, 8, *BLOCKS[2:])),
         cases=draws.draw_long_prefix,
     ),
     Mistake(

@@ -33,7 +33,13 @@ BASE = "one-base-for-both-sides"
 WEIGHTS = "averaging-the-two-sides"
 NO_KEYS = "a-request-with-no-suffix"
 GROUPS = "every-level-and-every-group"
+ZERO = "A scale of 0 was taken for none: `scale or …` replaces 0 as well. Ask whether scale is None.", SCALE
 TYPES = (None, torch.float16, torch.bfloat16)
+
+
+def at_zero(right):
+    """A scale of 0 replaced by the default."""
+    return lambda *args: right(*args[:-1]) if isinstance(args[-1], float) and args[-1] == 0.0 else right(*args)
 
 
 def _cascade(name, formula, says, anchor, **more) -> Mistake:
@@ -120,6 +126,7 @@ CASCADE = (
         "scale_ignored", formulas.merged_parts(shared_scaled=False, own_scaled=False),
         "The scale given was ignored: 1/sqrt(D) is only the default.", SCALE, cases=draws.with_scale(draw_cascade),
     ),
+    _cascade("scale_zero_is_none", at_zero(formulas.merged_parts()), *ZERO, cases=draws.with_scale_zero(draw_cascade)),
     _cascade("head_modulo", formulas.MODULO, *HEAD),
     _cascade("head_over_hkv", heads.cascade, *OVER, cases=draws.with_six_heads(draw_cascade)),
     _cascade(
@@ -191,6 +198,9 @@ LEVELS = (
     _levels(
         "scale_ignored", level.levels_default_scale, "The scale given was ignored: 1/sqrt(D) is only the default.",
         SCALE, cases=draws.with_scale(draw_levels),
+    ),
+    _levels(
+        "scale_zero_is_none", at_zero(level.by_group(group_of)), *ZERO, cases=draws.with_scale_zero(draw_levels),
     ),
     _levels(
         "group_by_number", level.by_group(level.group_of_its_number),
