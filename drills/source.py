@@ -94,7 +94,7 @@ def parse(data: bytes) -> ast.Module | Problem:
             compile(tree, "<graded>", "exec", dont_inherit=True)
     except SyntaxError as error:
         return _syntax_problem(error, data)
-    except UnicodeDecodeError:
+    except (UnicodeDecodeError, LookupError):  # LookupError: a codec that makes no text, as rot13
         return Problem("syntax", "is not UTF-8 text: save it with that encoding")
     except ValueError as error:
         return Problem("syntax", str(error))

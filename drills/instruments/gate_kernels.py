@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import io
 import linecache
 import sys
 from types import CellType, FunctionType, ModuleType
@@ -30,7 +31,7 @@ class GradedFile:
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
         self.tree = ast.parse(data, path)
-        lines = importlib.util.decode_source(data).splitlines(keepends=True)
+        lines = io.StringIO(importlib.util.decode_source(data)).readlines()  # no line ends at a form feed
         linecache.cache[path] = (len(data), None, lines, path)  # Triton asks for the source; the file may be hidden
         self.functions = [node for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS)]
         spec = importlib.util.spec_from_file_location(NAME, path)

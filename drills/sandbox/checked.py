@@ -1,11 +1,13 @@
 """A dataclass from JSON that nobody vouches for: every field has the type that it is annotated with, or `Malformed`.
 
-Knows dataclasses, the plain types, Any, `X | None`, list, dict with string keys, and tuple[X, ...]; nothing else.
+Knows dataclasses, the plain types, Any, `X | None`, list, dict with string keys, and tuple[X, ...]; nothing else. JSON
+has numbers that nothing can be computed with: an int has at most 64 bits here, a float is finite.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import types
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
@@ -15,6 +17,9 @@ from drills.sandbox.wire import MAX_DEPTH, Malformed
 
 T = TypeVar("T")
 PLAIN = (str, int, float, bool)
+LARGEST = 2**64
+"""Of an int: whatever a launch is given fits 64 bits."""
+
 
 
 def build(kind: type[T], tree: Any, text: Callable[[str], str] = str) -> T:
@@ -26,7 +31,7 @@ def _value(hint: Any, tree: Any, text: Callable[[str], str], depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise Malformed("notes nested too deep")
     if hint in PLAIN and type(tree) is hint:
-        return text(tree) if hint is str else tree
+        return text(tree) if hint is str else number(tree)
     if is_dataclass(hint):
         return _dataclass(hint, tree, text, depth)
     origin, parts = get_origin(hint), get_args(hint)
@@ -39,7 +44,7 @@ def _value(hint: Any, tree: Any, text: Callable[[str], str], depth: int) -> Any:
     if hint is Any:
         return _any(tree, text, depth)
     if hint is float and type(tree) is int:
-        return float(tree)
+        return float(number(tree))
     raise Malformed("notes of the wrong type")
 
 
@@ -57,7 +62,14 @@ def _any(tree: Any, text: Callable[[str], str], depth: int) -> Any:
         return [_any(item, text, depth + 1) for item in tree]
     if isinstance(tree, dict):
         return {text(name): _any(item, text, depth + 1) for name, item in tree.items()}
-    return text(tree) if isinstance(tree, str) else tree
+    return text(tree) if isinstance(tree, str) else number(tree)
+
+
+def number(value: Any) -> Any:
+    """The value, if it is no number, or one that arithmetic can cope with; else `Malformed`."""
+    if (type(value) is int and abs(value) > LARGEST) or (type(value) is float and not math.isfinite(value)):
+        raise Malformed("a number that nothing can be computed with")
+    return value
 
 
 @functools.cache

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import socket
 import time
@@ -23,6 +24,7 @@ from drills.sandbox.limits import Caps
 from drills.sandbox.nursery import Child, Nursery
 from drills.sandbox.outcome import Death, Raised, Reply
 
+KIND = re.compile(r"[a-z_]{1,40}")
 START_SECONDS = 60.0
 """For the grader's own part of a worker's start (importing triton, CUDA): no learner's code runs in it."""
 
@@ -204,12 +206,22 @@ class Worker:
         return printed
 
 
+def plausible(notes: Notes) -> Notes:
+    """The notes, if no kind is a sentence and no count negative; else `Malformed`."""
+    moved = [one for launch in (*notes.launches, *notes.copies) for one in launch.traffic.values()]
+    if any(not KIND.fullmatch(one.kind) for one in notes.findings):
+        raise wire.Malformed("a finding of no known kind")
+    if any(count < 0 for one in moved for count in vars(one).values()):
+        raise wire.Malformed("a count below 0")
+    return notes
+
+
 def reply_of(answer: wire.Message) -> Reply:
     """The reply in a worker's answer; `Malformed` if there is none in it."""
     head = answer.head
     if "oversized" in head:
         raise wire.Oversized(outcome.clean(str(head["oversized"]), outcome.TEXT_LIMIT))
-    notes = build(Notes, head.get("notes"), outcome.clean)
+    notes = plausible(build(Notes, head.get("notes"), outcome.clean))
     if "lost" in head:
         return Reply(death=outcome.device_lost(str(head["lost"])), notes=notes)
     if "broken" in head:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import linecache
 import sys
 import traceback
@@ -34,9 +35,9 @@ def load(file: Path, text: bytes | None = None) -> ModuleType:
 
 
 def remember_lines(name: str, text: bytes) -> None:
-    """Let Python quote the lines of a file that it cannot open."""
+    """Let Python quote the lines of a file that it cannot open. A line ends where Python's do: not at a form feed."""
     with contextlib.suppress(SyntaxError, UnicodeDecodeError):
-        lines = importlib.util.decode_source(text).splitlines(keepends=True)
+        lines = io.StringIO(importlib.util.decode_source(text)).readlines()
         linecache.cache[name] = (len(text), None, lines, name)
 
 

@@ -107,7 +107,10 @@ class Nursery:
             left = deadline - time.monotonic()
             if not select.select([self.control], [], [], max(0.0, left))[0]:
                 return None
-            packet = self.control.recv(PACKET)
+            try:
+                packet = self.control.recv(PACKET)
+            except ConnectionResetError:  # it went with requests unread
+                packet = b""
             if not packet:
                 return Ended(int(signal.SIGKILL))
             report = json.loads(packet)

@@ -17,6 +17,7 @@ from drills.sandbox.wire import Malformed
 PRINTED_LIMIT = 64 << 10
 FLOOD_LIMIT = 8 << 20
 TEXT_LIMIT = 2000
+MOST_LINES = 1 << 31
 ESCAPES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)", re.DOTALL)
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -34,7 +35,7 @@ class Raised:
     def from_json(cls, tree: Any) -> Raised:
         """Checked; `Malformed` if the tree is something else."""
         line = tree.get("line") if isinstance(tree, dict) else 0
-        if not isinstance(tree, dict) or not (line is None or type(line) is int):
+        if not isinstance(tree, dict) or not (line is None or (type(line) is int and 0 < line < MOST_LINES)):
             raise Malformed("an exception without its parts")
         text = {name: clean(str(tree.get(name, "")), TEXT_LIMIT) for name in ("type", "message", "source")}
         return cls(line=line, **text)

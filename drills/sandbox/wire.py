@@ -120,7 +120,8 @@ class _Packer:
             raise Oversized(f"more than {self.limits.tensors} tensors")
         self.seen[id(tensor)] = (index, tensor)
         self.layouts.append([shape, stride, offset])
-        dense = layout.without_broadcast(tensor.detach()).contiguous().cpu()
+        # A negated view holds the opposite of what it shows: bytes alone would say what the memory holds.
+        dense = layout.without_broadcast(tensor.detach()).resolve_neg().contiguous().cpu()
         self.dense[str(index)] = dense.clone() if index and layout.shares(dense, self.dense) else dense
         return {"x": index}
 

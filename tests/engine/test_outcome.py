@@ -7,8 +7,10 @@ import pytest
 
 from drills.instruments.notes import Finding, Launch, Notes, Traffic
 from drills.sandbox.checked import build
+from drills.sandbox.client import reply_of
 from drills.sandbox.layout import Malformed, Oversized
 from drills.sandbox.outcome import Ended, Raised, clean, died, malformed
+from drills.sandbox.wire import Message
 
 LAUNCH = Launch("k", 3, (2, 1, 1), {"x": "*fp32"}, {"B": 16}, ["x"], traffic={"x": Traffic(loaded=8)})
 NOTES = Notes([LAUNCH], [Finding("race", "two programs wrote v[0]", line=7)], "", 0.5)
@@ -46,6 +48,11 @@ FORGERIES = {
     "traffic of floats": changed(traffic={"x": {"loaded": 8.5}}),
     "divisible by a number": changed(divisible=[1]),
     "constants nested without end": changed(constants={"B": DEEP}),
+    "a line that is no number of a line": changed(line=10**4000),
+    "a byte count without end": changed(traffic={"x": {"loaded": 10**4000}}),
+    "a constant without end": changed(constants={"B": [-(10**4000)]}),
+    "seconds that are no number": {**NOTES.to_json(), "seconds": float("nan")},
+    "seconds without end": {**NOTES.to_json(), "seconds": 10**400},
     "seconds of text": {**NOTES.to_json(), "seconds": "0"},
 }
 
@@ -56,7 +63,14 @@ def test_forged_notes_are_malformed(tree):
         build(Notes, tree)
 
 
-@pytest.mark.parametrize("tree", [None, [], "text", {"line": "3"}, {"line": True}])
+@pytest.mark.parametrize("finding, loaded", [(Finding("<b>=1+1", "odd"), 8), (Finding("race", "so"), -8)])
+def test_notes_with_an_odd_kind_or_a_negative_count_are_malformed(finding, loaded):
+    launch = Launch("k", 3, (1, 1, 1), {}, {}, [], traffic={"x": Traffic(loaded=loaded)})
+    with pytest.raises(Malformed):
+        reply_of(Message({"notes": Notes([launch], [finding]).to_json()}, ((), [])))
+
+
+@pytest.mark.parametrize("tree", [None, [], "text", {"line": "3"}, {"line": True}, {"line": -1}, {"line": 10**4000}])
 def test_forged_exceptions_are_malformed(tree):
     with pytest.raises(Malformed):
         Raised.from_json(tree)

@@ -71,6 +71,12 @@ def test_two_views_of_one_storage_arrive():
     assert torch.equal(a, x[0]) and torch.equal(b, x[1])
 
 
+def test_a_negated_view_arrives_as_what_it_shows():
+    """Its memory holds the opposite."""
+    shown = torch._neg_view(numbers((2, 3)))
+    assert_same(sent(shown), -numbers((2, 3)))
+
+
 def test_nan_and_infinity_arrive():
     got = sent((torch.tensor([float("nan"), float("inf")]), float("-inf")))
     assert got[0].isnan().tolist() == [True, False] and got[1] == float("-inf")
