@@ -41,6 +41,13 @@ def parts_by_hand(scores, values, sizes):
     return [t.float() for t in partial(scores[None], values.reshape(-1, 1, 1), spans)]
 
 
+def half_outputs_that_cancel():
+    """m[2, 1], l[2, 1], o[2, 1, 16]: 3/4 of one and 1/4 of the other are about 0.17; 3/4 of the first is no half."""
+    a = (1374 + 4 * torch.arange(16.0)) / 1024
+    o = torch.stack([a, 0.68 - 3 * a]).half()[:, None]
+    return torch.zeros(2, 1), torch.tensor([[3.0], [1.0]]), o
+
+
 def neutral(parts):
     """An empty part of the same shape, whose payload is NaN."""
     return make_empty(parts, torch.ones_like(parts[0], dtype=torch.bool), math.nan)
@@ -277,6 +284,13 @@ def test_equal_maxima_of_any_size(drill, top):
     drill.merge_pair(*as_pair(torch.full_like(l, top), l, o)).agrees()
 
 
+@pytest.mark.graded("merge_pair", "edge")
+def test_half_outputs_that_nearly_cancel(drill):
+    """Weights of 3/4 and 1/4: their products are sums of more bits than a half has, and must not lose them."""
+    m, l, o = half_outputs_that_cancel()
+    drill.merge_pair(*as_pair(m, l, o)).agrees()
+
+
 @pytest.mark.graded("merge_pair", "memory")
 def test_parts_of_other_strides(drill):
     m_a, l_a, o_a, m_b, l_b, o_b = as_pair(*parts_of(drill.rng, 2, H=4))
@@ -379,6 +393,11 @@ def test_all_maxima_equal_and_of_any_size(drill, top):
 @pytest.mark.graded("merge_mlo", "edge")
 def test_parts_of_more_than_a_hundred_heads(drill):
     drill.merge_mlo(*parts_of(drill.rng, 2, H=150, D=2)).agrees()
+
+
+@pytest.mark.graded("merge_mlo", "edge")
+def test_half_parts_that_nearly_cancel(drill):
+    drill.merge_mlo(*half_outputs_that_cancel()).agrees()
 
 
 @pytest.mark.graded("merge_mlo", "memory")

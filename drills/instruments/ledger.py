@@ -19,11 +19,15 @@ TRIED = 64
 
 
 class Access(NamedTuple):
-    """One load or store: which program (its number in the grid), on which line, which elements of its region."""
+    """One load or store: which program (its number in the grid), on which line, which elements of its region.
+
+    step: larger for every later access of the launch. One program runs after another here.
+    """
 
     program: int
     line: int | None
     index: Index
+    step: int
 
 
 @dataclass
@@ -78,17 +82,30 @@ class Race:
 
 @dataclass
 class Meetings:
-    """Which programs met at an atomic operation, and may therefore rely on each other's earlier stores."""
+    """Where programs met at atomic operations: who stores before one may be relied on by who comes to it later.
 
-    addresses: dict[int, set[int]] = field(default_factory=dict)
+    steps: program → address → the first and the last step at which it did an ordering operation there.
+    """
 
-    def saw(self, program: int, addresses: np.ndarray) -> None:
+    steps: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
+
+    def saw(self, program: int, addresses: np.ndarray, step: int) -> None:
         """The program did an ordering (not relaxed) atomic operation on these addresses."""
-        self.addresses.setdefault(program, set()).update(addresses.tolist())
+        mine = self.steps.setdefault(program, {})
+        for address in addresses.tolist():
+            mine[address] = (mine.get(address, (step, step))[0], step)
 
-    def met(self, first: int, second: int) -> bool:
-        """Whether both did one on the same address."""
-        return not self.addresses.get(first, set()).isdisjoint(self.addresses.get(second, set()))
+    def ordered(self, one: Access, other: Access) -> bool:
+        """Whether the earlier access comes before, and the later one after, an operation of its program on one address.
+
+        An atomic operation in front of both orders nothing: the two may still happen at once.
+        """
+        earlier, later = sorted((one, other), key=lambda access: access.step)
+        left, entered = self.steps.get(earlier.program, {}), self.steps.get(later.program, {})
+        return any(
+            last > earlier.step and address in entered and entered[address][0] < later.step
+            for address, (_, last) in left.items()
+        )
 
 
 def races(regions: list[Region], meetings: Meetings) -> list[Race]:
@@ -116,17 +133,21 @@ def _races(regions: list[Region], meetings: Meetings) -> list[Race]:
 
 
 class Owners:
-    """Which program stored each element of a storage last. Elements are as wide as the narrowest among its regions."""
+    """Which access stored each element of a storage last. Elements are as wide as the narrowest among its regions."""
 
     def __init__(self, regions: list[Region], meetings: Meetings) -> None:
         self.meetings = meetings
         self.low = min(region.view.low for region in regions)
         self.unit = min(region.view.itemsize for region in regions)
         self.marks = Marks((max(region.view.high for region in regions) - self.low) // self.unit + 1)
+        self.stores: list[Access] = []
+        self.programs = np.full(sum(len(region.stores) for region in regions) + 1, -1)
 
     def enter(self, region: Region, access: Access) -> None:
         """The access stores."""
-        self.marks.put(_in_units(access.index, region.view, self.low, self.unit), access.program + 1)
+        self.stores.append(access)
+        self.programs[len(self.stores)] = access.program
+        self.marks.put(_in_units(access.index, region.view, self.low, self.unit), len(self.stores))
 
     def meet(self, kind: str, region: Region, access: Access, found: dict[str, Race]) -> None:
         """Put into `found`, unless it has one of this kind, a meeting of the access with another program's store."""
@@ -134,13 +155,13 @@ class Owners:
             return
         index = _in_units(access.index, region.view, self.low, self.unit)
         owners = self.marks.get(index)
-        strangers = np.flatnonzero((owners != 0) & (owners != access.program + 1))
+        strangers = np.flatnonzero((owners != 0) & (self.programs[owners] != access.program))
         for at in strangers[:TRIED]:
-            other = int(owners[at]) - 1
-            if not self.meetings.met(other, access.program):
+            other = self.stores[int(owners[at]) - 1]
+            if not self.meetings.ordered(other, access):
                 place = int(numbered(index)[at]) * self.unit + self.low
                 element = (place - region.view.low) // region.view.itemsize
-                found[kind] = Race(kind, region, element, other, access.program, access.line)
+                found[kind] = Race(kind, region, element, other.program, access.program, access.line)
                 return
 
 

@@ -104,7 +104,7 @@ def _likely(fault: Faulty, numbers: dict[str, int]) -> str:
         return STRIDED
     if fault.mask is None:
         return "The last block runs past the end: mask the lanes there."
-    return "The mask lets lanes past the end through: compare each index with its own size."
+    return "The mask lets lanes past the end through, or a stride is another tensor's: check each index against both."
 
 
 def _lanes(fault: Faulty) -> int:

@@ -29,9 +29,9 @@ class Watch:
     regions: by pointer parameter. hidden: tensors that were not passed but of which a passed one is a view; an access
     through that view may reach into them. grid: programs along each axis. numbers: what integer parameters hold, for
     the messages. line: a function that tells the learner's line that runs now, and its file. program: the number of
-    the one that runs. file: where the kernel stands. known: every other tensor of the call, for pointers
-    that came from no parameter. fault: an access that was refused. blind: the
-    launch ran where no access is seen. met: races, once settled.
+    the one that runs. steps: accesses so far. file: where the kernel stands. known: every other tensor of the call, for
+    pointers that came from no parameter. fault: an access that was refused. blind: the launch ran where no access is
+    seen. met: races, once settled.
     """
 
     regions: dict[str, Region]
@@ -41,6 +41,7 @@ class Watch:
     line: Callable[[], tuple[int | None, str]]
     known: Sequence[Region] = ()
     program: int = 0
+    steps: int = 0
     meetings: Meetings = field(default_factory=Meetings)
     file: str = ""
     fault: Finding | None = None
@@ -51,7 +52,7 @@ class Watch:
     def load(self, addresses: np.ndarray, mask: np.ndarray | None, itemsize: int, origin: str | None) -> None:
         """Before a load. mask None: all lanes. origin: the parameter that the pointer came from, if known."""
         for region, index in self._checked("tl.load of", addresses, mask, itemsize, origin):
-            region.loads.append(Access(self.program, self._here(), index))
+            region.loads.append(Access(self.program, self._here(), index, self._step()))
 
     def store(
         self,
@@ -64,7 +65,7 @@ class Watch:
         """Before a store of `values`, of the addresses' shape."""
         for region, index in self._checked("tl.store to", addresses, mask, itemsize, origin):
             line = self._here()
-            region.stores.append(Access(self.program, line, index))
+            region.stores.append(Access(self.program, line, index, self._step()))
             if not isinstance(index, tuple) and region.name not in self.clashes and not increasing(index):
                 lanes = np.broadcast_to(values, addresses.shape)
                 lanes = lanes.ravel() if mask is None else lanes[np.broadcast_to(mask, addresses.shape)]
@@ -82,9 +83,9 @@ class Watch:
     ) -> None:
         """Before an atomic operation. ordered: its memory semantics are not "relaxed"."""
         for region, index in self._checked("an atomic operation on", addresses, mask, itemsize, origin):
-            region.atomics.append(Access(self.program, self._here(), index))
+            region.atomics.append(Access(self.program, self._here(), index, self._step()))
             if ordered:
-                self.meetings.saw(self.program, addresses.ravel() if mask is None else addresses[mask])
+                self.meetings.saw(self.program, addresses.ravel() if mask is None else addresses[mask], self.steps)
 
     def settle(self) -> None:
         """The launch has ended: work out bytes and races, and let go of the log."""
@@ -169,6 +170,10 @@ class Watch:
         place = self.place(self.program)
         self.fault = outside(fault, others, self.numbers, place, line, self._text(line))
         return OutOfBounds(self.fault)
+
+    def _step(self) -> int:
+        self.steps += 1
+        return self.steps
 
     def _here(self) -> int | None:
         line, self.file = self.line()

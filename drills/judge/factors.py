@@ -31,7 +31,7 @@ def ratio(exercise: Exercise, args: Args, shown: Comparison) -> str:
     """A constant factor, over all or by row."""
     big = shown.expected.isfinite() & shown.got.isfinite() & (shown.expected.abs() > 20 * shown.limit)
     big &= shown.expected.abs() > 0
-    if int(big.sum()) < 2:
+    if int(big.sum()) < 2 or _elsewhere(shown):
         return ""
     factor = shown.got / torch.where(big, shown.expected, 1.0)
     slack = 3 * shown.limit / torch.where(big, shown.expected.abs(), 1.0)
@@ -52,13 +52,18 @@ def ratio(exercise: Exercise, args: Args, shown: Comparison) -> str:
     return ""
 
 
+def _elsewhere(shown: Comparison) -> bool:
+    """Is an infinity or NaN wrong as well? No number explains that."""
+    return bool((shown.wrong & ~(shown.expected.isfinite() & shown.got.isfinite())).any())
+
+
 def short_constant(exercise: Exercise, args: Args, shown: Comparison) -> str:
     """A factor that is almost 1, in an LSE: taken where |LSE| is largest, it explains all the others too."""
     if shown.output.kind != "lse":
         return ""
     finite = shown.expected.isfinite() & shown.got.isfinite()
     got, right, limit = shown.got[finite], shown.expected[finite], shown.limit[finite]
-    if len(got) < 2:
+    if len(got) < 2 or _elsewhere(shown):
         return ""
     largest = int(right.abs().argmax())
     factor = float(got[largest] / right[largest])
@@ -75,7 +80,7 @@ def offset(exercise: Exercise, args: Args, shown: Comparison) -> str:
     if shown.output.kind != "lse":
         return ""
     finite = shown.expected.isfinite() & shown.got.isfinite()
-    if int(finite.sum()) < 2:
+    if int(finite.sum()) < 2 or _elsewhere(shown):
         return ""
     difference = (shown.got - shown.expected)[finite]
     middle = float(difference.median())

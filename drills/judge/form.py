@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from drills.judge import words
+from drills.judge.signature import parameters
 from drills.lessons.base import Args, Exercise, Output
 from drills.report.model import Failure
 
@@ -80,7 +81,7 @@ def _problem(exercise: Exercise, args: Args, returned: Any, wanted: list) -> tup
             "The results have each other's shapes: return them in the contract's order.",
         )
     for (output, value), item in zip(wanted, items, strict=True):
-        problem = _problem_of_one(output, value, item, result_dtype(exercise, args, output))
+        problem = _problem_of_one(exercise, output, value, item, result_dtype(exercise, args, output))
         if problem is not None:
             return problem
     return None
@@ -93,13 +94,15 @@ def _are_in_another_order(wanted: list, items: list) -> bool:
     return shapes != right and None not in shapes and sorted(shapes) == sorted(right)
 
 
-def _problem_of_one(output: Output, value: torch.Tensor, item: Any, dtype: torch.dtype) -> tuple[str, str] | None:
+def _problem_of_one(
+    exercise: Exercise, output: Output, value: torch.Tensor, item: Any, dtype: torch.dtype
+) -> tuple[str, str] | None:
     if not isinstance(item, torch.Tensor):
         return f"{output.name} is {words.kind_of(item)}", f"{output.name} must be a torch tensor."
     if item.shape != value.shape:
         return f"{output.name}{words.shape(item.shape)}", _about_shape(output, item, value)
     if item.dtype != dtype:
-        return f"{output.name}{words.shape(item.shape)} {words.short(item.dtype)}", _about_dtype(output)
+        return f"{output.name}{words.shape(item.shape)} {words.short(item.dtype)}", _about_dtype(exercise, output)
     return None
 
 
@@ -109,11 +112,10 @@ def _about_shape(output: Output, item: torch.Tensor, value: torch.Tensor) -> str
     return f"Allocate {output.name} with the shape that the contract states."
 
 
-def _about_dtype(output: Output) -> str:
+def _about_dtype(exercise: Exercise, output: Output) -> str:
     if output.dtype == "input":
-        return (
-            f"{output.name} comes back in the input's dtype: allocate it with dtype=….dtype, and cast where you store."
-        )
+        source = parameters(exercise)[exercise.reads]
+        return f"{output.name} has the dtype of {source}: allocate it with dtype={source}.dtype, cast where you store."
     return f"{output.name} is {output.dtype} always, whatever the dtype of the values."
 
 

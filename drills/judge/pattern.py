@@ -26,6 +26,9 @@ ROUNDING = 64.0
 SMALL = 0.15
 """And if it is at most this part of the largest result."""
 
+LAST_DIGIT = 2.0**-8
+"""So does an error of this part of it: the step of a bfloat16."""
+
 
 def shape_of_error(exercise: Exercise, args: Args, compared: list[Comparison]) -> str:
     """One sentence on the first wrong result: the first pattern that fits, "" if none does."""
@@ -47,6 +50,8 @@ def not_finite(exercise: Exercise, args: Args, shown: Comparison) -> str:
     reason = where(exercise, args, shown)
     if reason:
         return f"{name} is {what} where {reason}: (-inf) - (-inf) and 0 * NaN are NaN, so handle that case before them."
+    if bool(bad.all()) and bool((shown.got == -torch.inf).all()):
+        return f"{name} is -inf everywhere: is something with scores taken for empty, or read before it is written?"
     if bool(bad.all()):
         return f"{name} is {what} everywhere: is it written, and is what the exponent is shifted by finite?"
     rest = "right" if bool((bad == shown.wrong).all()) else "wrong"
@@ -143,7 +148,7 @@ def some_rows(exercise: Exercise, args: Args, shown: Comparison) -> str:
     if reason:
         return f"Wrong only where {reason}."
     axes = axes_of_result(exercise, shown.index)
-    for axis, size in enumerate(wrong.shape):
+    for axis, size in enumerate(() if _small(shown) else wrong.shape):
         others = [other for other in range(wrong.dim()) if other != axis]
         chosen = (wrong.any(dim=others) if others else wrong).nonzero().flatten().tolist()
         name = axis_word(axes[axis] if axis < len(axes) else "")
@@ -159,16 +164,23 @@ def some_rows(exercise: Exercise, args: Args, shown: Comparison) -> str:
 
 def rounding(exercise: Exercise, args: Args, shown: Comparison) -> str:
     """An error just above the tolerance, all over, and small beside what was expected."""
-    error = (shown.got - shown.expected).abs()[shown.wrong]
-    off = error / shown.limit[shown.wrong]
-    if not bool(off.isfinite().all()) or float(off.max()) > ROUNDING:
+    if not _small(shown):
         return ""
-    if float(error.max()) > SMALL * float(shown.expected[shown.expected.isfinite()].abs().max()):
-        return ""
+    off = (shown.got - shown.expected).abs()[shown.wrong] / shown.limit[shown.wrong]
     return (
         f"The error is {words.number(round(float(off.max()), 1))} times the tolerance, as rounding would make it: "
         "keep weights, sums and s in float32 and cast only where you store."
     )
+
+
+def _small(shown: Comparison) -> bool:
+    """Is every error as rounding may make it: few tolerances and a small part, or no more than a half's last digit?"""
+    error = (shown.got - shown.expected).abs()[shown.wrong]
+    if not bool(error.isfinite().all()):
+        return False
+    largest = float(shown.expected[shown.expected.isfinite()].abs().max())
+    few = bool((error <= ROUNDING * shown.limit[shown.wrong]).all())
+    return float(error.max()) <= (SMALL if few else LAST_DIGIT) * largest
 
 
 def all_of_it(exercise: Exercise, args: Args, shown: Comparison) -> str:

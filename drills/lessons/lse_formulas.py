@@ -176,6 +176,29 @@ def empty_payload(v, s):
     return (w[..., None] * v).sum(0) / torch.where(total == 0, 1.0, total)[..., None], right(v, s)[1]
 
 
+def payload_of(side: int) -> Rule:
+    """That of one side only."""
+
+    def rule(v, s):
+        w = torch.exp(s - finite_shift(largest(s, 0)))
+        clean = torch.where(w[..., None] > 0, v, 0.0)
+        clean[side] = v[side]
+        return empty_payload(clean, s)[0], right(v, s)[1]
+
+    return rule
+
+
+def empty_wins(*sides: int) -> Rule:
+    """Where one of these sides is empty, the result is."""
+
+    def rule(v, s):
+        gone = (s[list(sides)] == -math.inf).any(0)
+        merged_v, merged_s = right(v, s)
+        return torch.where(gone[..., None], 0.0, merged_v), torch.where(gone, -math.inf, merged_s)
+
+    return rule
+
+
 def unguarded(v, s):
     """No care for -inf at all."""
     return torch.where(all_empty(s)[..., None], math.nan, empty_payload(v, s)[0]), two_empty_nan_in_lse(v, s)[1]

@@ -10,6 +10,7 @@ from drills.lessons import triple_draws as draws
 from drills.lessons.base import Mistake
 from drills.lessons.running import KEY_BLOCKS, NOT_RESCALED, RESCALED_SAYS, UPSIDE_DOWN_FROM_THE_START
 from drills.lessons.softmax_formulas import Recurrence
+from drills.lessons.softmax_slips import STAND_INS
 from drills.lessons.strides import ignoring, with_strides
 
 WHOLE = "every-part-and-nothing-else"
@@ -203,6 +204,15 @@ PARTIAL = (
         "The running max starts at 0, which is too high where every score is negative. Start at -inf.",
         RANGE,
         variants=(formulas.by_rule(Recurrence(start=0.0, single=True), 16, guarded=False),),
+    ),
+    Mistake(
+        "partial_stand_in",
+        "partial_attention",
+        formulas.by_rule(Recurrence(start=STAND_INS[0]), 16),
+        "A finite number stands in for -inf: it is the m of a part with no keys, and legal scores lie below it.",
+        "a-part-with-no-keys",
+        cases=draws.draw_partial_empty,
+        variants=tuple(formulas.by_rule(Recurrence(start=start), 16) for start in STAND_INS[1:]),
     ),
     *(
         Mistake(

@@ -140,6 +140,29 @@ def empty_payload(m, l, o):
     return *merge_mlo(m, l, o)[:2], divided((w[..., None] * o).sum(0), w.sum(0))
 
 
+def payload_of(part: int) -> Rule:
+    """That of one part only."""
+
+    def rule(m, l, o):
+        w = decay(m) * l
+        clean = used(w, o)
+        clean[part] = o[part]
+        return *merge_mlo(m, l, o)[:2], divided((w[..., None] * clean).sum(0), w.sum(0))
+
+    return rule
+
+
+def empty_wins(*parts: int) -> Rule:
+    """Where one of these parts is empty, the result is."""
+
+    def rule(m, l, o):
+        gone = (m[list(parts)] == -math.inf).any(0)
+        top, total, out = merge_mlo(m, l, o)
+        return torch.where(gone, -math.inf, top), torch.where(gone, 0.0, total), torch.where(gone[..., None], 0.0, out)
+
+    return rule
+
+
 def unguarded(m, l, o):
     """Both: no care for -inf at all."""
     top, total, payload = empty_payload(m, l, o)

@@ -16,14 +16,14 @@ STEPS = (1, 2, 4, 8, 16, 32)
 """Parts a step that a merge with a running max may take."""
 
 
-def _about_both(name: str, rule, says: str, anchor: str, cases=None, other=None, in_steps=None) -> tuple[Mistake, ...]:
+def _about_both(name: str, rule, says: str, anchor: str, cases=None, others=(), in_steps=None) -> tuple[Mistake, ...]:
     """One wrong rule as a mistake of merge_pair and of merge_mlo.
 
-    other: another form of it, seen in merge_pair. in_steps: parts a step → the rule of a merge_mlo that goes in steps.
+    others: other forms of it, seen in merge_pair. in_steps: parts a step → the rule of a merge_mlo that goes in steps.
     """
     for_pair = cases and (lambda rng: draws.as_pair(*cases(rng, 2)))
     for_all = cases and (lambda rng: cases(rng, 4))
-    pair_forms = (on_pair(other),) if other else ()
+    pair_forms = tuple(on_pair(other) for other in others)
     all_forms = tuple(on_all(in_steps(step)) for step in STEPS) if in_steps else ()
     return (
         Mistake(f"pair_{name}", "merge_pair", on_pair(rule), says, anchor, for_pair, variants=pair_forms),
@@ -43,7 +43,7 @@ MERGES = (
         formulas.without_l,
         "The weight lacks l: a part with many keys counts for more. It is exp(m_n - max m) * l_n.",
         "a-weight-without-l",
-        other=formulas.without_l_at_all,
+        others=(formulas.without_l_at_all,),
     ),
     *_about_both(
         "without_exp",
@@ -83,6 +83,7 @@ MERGES = (
         "The o of an empty part reached the result: 0 * NaN is NaN. Replace o by 0 where its weight is 0.",
         "the-payload-of-an-empty-part",
         cases=draws.one_empty,
+        others=(formulas.payload_of(0), formulas.payload_of(1)),
     ),
     *_about_both(
         "unguarded",
@@ -101,6 +102,15 @@ ONLY_PAIR = (
         on_pair(formulas.swapped),
         "The two weights are swapped: each part has the other's.",
         "not-divided",
+    ),
+    Mistake(
+        "pair_empty_wins",
+        "merge_pair",
+        on_pair(formulas.empty_wins(0)),
+        "Where one part is empty, the result was taken for empty. It is neutral: the result is the other part.",
+        "two-empty-parts",
+        cases=lambda rng: draws.as_pair(*draws.one_empty(rng, 2)),
+        variants=(on_pair(formulas.empty_wins(1)), on_pair(formulas.empty_wins(0, 1))),
     ),
     Mistake(
         "pair_l_not_rescaled",

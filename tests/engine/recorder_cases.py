@@ -371,6 +371,38 @@ def the_last_program_adds_up_after_a_relaxed_atomic():
 
 
 @triton.jit
+def counts_first_kernel(x_ptr, count_ptr, o_ptr, LOCKED: tl.constexpr):
+    """LOCKED: nobody else is between the two atomic operations; else the one in front orders nothing."""
+    if LOCKED:
+        while tl.atomic_cas(count_ptr, 0, 1) != 0:
+            pass
+    else:
+        tl.atomic_add(count_ptr, 1)
+    tl.store(o_ptr, tl.load(o_ptr) + tl.load(x_ptr + tl.program_id(0)))
+    if LOCKED:
+        tl.atomic_xchg(count_ptr, 0)
+
+
+def adds_after_an_atomic(locked):
+    def function(x):
+        o = torch.zeros(1)
+        counts_first_kernel[(4,)](x, torch.zeros(1, dtype=torch.int32), o, locked)
+        return o
+
+    return function
+
+
+@case
+def programs_add_without_atomics_after_an_atomic():
+    return seen(adds_after_an_atomic(False), {"x": torch.ones(4)})
+
+
+@case
+def programs_add_under_a_lock():
+    return seen(adds_after_an_atomic(True), {"x": torch.ones(4)})
+
+
+@triton.jit
 def pass_on_kernel(v, o_ptr):
     tl.store(o_ptr + tl.program_id(0), tl.load(v + tl.program_id(0)))
 

@@ -83,6 +83,7 @@ FOUND = {
         ("race", "two lanes of one store in program (0, 0, 0) give different values to element [0] of result 0[2]")
     ],
     "the_last_program_adds_up_after_a_relaxed_atomic": [("read_race", None)],
+    "programs_add_without_atomics_after_an_atomic": [("race", None), ("read_race", None)],
     "a_tail_is_never_written": [
         ("unwritten", "result 0[2, 6]: 4 of 12 elements are never written, the first at [0, 4]")
     ],
