@@ -14,8 +14,11 @@ import triton.language as tl
 # BEGIN SOLUTION
 
 
-MOST_AT_ONCE = 8
-"""States a step at most, where a thread takes all states of its columns one by one."""
+FEW = 8
+"""So many states, or fewer, need no loop: all of them are asked for at once."""
+
+STEP = 4
+"""States a step, where a thread takes all states of its columns one by one."""
 
 
 def columns_a_piece(D: int) -> int:
@@ -35,19 +38,18 @@ def tile_of_rows(D: int) -> tuple[int, int]:
 def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, int]:
     """States a step, heads or pieces of heads, columns and warps a program, to merge about N states of `rows` rows.
 
-    Below 32 states a thread takes all states of its piece: at most 8 a step, all asked for at once, in steps of equal
-    length (12 states are 2 times 6). To 4 states a program has 128 threads, beyond that 32.
+    Below 32 states a thread takes all states of its piece, and 512 threads are a program: 32, if there are so few rows
+    (S * H) that multiprocessors would idle.
     From 32 states on, one head of 128, or several small ones, and 4,096 elements a step: with 1 warp the sum over
     states stays within a few threads. The fewer programs there are, the more each must have in flight: 4 times as much
-    below 1,024 rows (S * H). Below 128 rows multiprocessors idle: half the columns make twice the programs.
+    below 1,024 rows. Below 128 rows half the columns make twice the programs.
     """
     columns = triton.next_power_of_2(D)
     if N < 32 or columns > 256:
-        steps = max(1, triton.cdiv(N, MOST_AT_ONCE))
         width = columns_a_piece(D)
-        pieces = max(128 if N <= 4 else 32, triton.next_power_of_2(D // width))
+        pieces = max(512 if rows >= 1024 else 32, triton.next_power_of_2(D // width))
         pieces = min(pieces, triton.next_power_of_2(H * D // width))
-        return max(1, triton.cdiv(N, steps)), pieces, width, warps_for(pieces)
+        return min(max(1, N), STEP), pieces, width, warps_for(pieces)
     heads = max(1, min(triton.next_power_of_2(H), 128 // columns))
     elements, warps = (4096, 1) if rows >= 1024 else (16384, 2)
     if rows < 128:
@@ -56,9 +58,9 @@ def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, in
 
 
 def programs_for(S: int, H: int, D: int, BLOCK_N: int, BLOCK_H: int, BLOCK_D: int) -> tuple[int, int]:
-    """The grid for a tile of tile_of_states."""
-    if BLOCK_N <= MOST_AT_ONCE:
-        return S * triton.cdiv(H, BLOCK_H * BLOCK_D // D), 1
+    """The grid for a tile of tile_of_states: see piece_of_head and whole_head."""
+    if BLOCK_N <= STEP:
+        return S, triton.cdiv(H, BLOCK_H * BLOCK_D // D)
     return S * triton.cdiv(H, BLOCK_H), triton.cdiv(D, BLOCK_D)
 
 
@@ -221,58 +223,69 @@ def merge_state_in_place(
 
 # BEGIN SOLUTION
 @triton.jit
-def place_in_result(H, D: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr):
-    """This program's position; head[BLOCK_H], d[BLOCK_H or 1, BLOCK_D], ok[BLOCK_H]; and which rows write s."""
+def piece_of_head(H, D: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr):
+    """Position; head[BLOCK_H], d[BLOCK_H, BLOCK_D], ok[BLOCK_H] of this program's pieces; and which of them write s."""
+    PIECES: tl.constexpr = D // BLOCK_D
+    HEADS: tl.constexpr = BLOCK_H // PIECES
     r = tl.arange(0, BLOCK_H)
-    if BLOCK_N <= 8:  # MOST_AT_ONCE: a row of the tile is a piece of a head
-        PIECES: tl.constexpr = D // BLOCK_D
-        HEADS: tl.constexpr = BLOCK_H // PIECES
-        tiles = tl.cdiv(H, HEADS)
-        head = tl.program_id(0) % tiles * HEADS + r // PIECES
-        d = (r % PIECES * BLOCK_D)[:, None] + tl.arange(0, BLOCK_D)[None, :]
-        ok = (r < HEADS * PIECES) & (head < H)
-        writes_s = ok & (r % PIECES == 0)
-    else:  # a head, or of its columns those that program_id(1) names
-        tiles = tl.cdiv(H, BLOCK_H)
-        head = tl.program_id(0) % tiles * BLOCK_H + r
-        d = (tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D))[None, :]
-        ok = head < H
-        writes_s = ok & (tl.program_id(1) == 0)
-    return (tl.program_id(0) // tiles).to(tl.int64), head, d, ok, writes_s
+    head = tl.program_id(1) * HEADS + r // PIECES
+    d = (r % PIECES * BLOCK_D)[:, None] + tl.arange(0, BLOCK_D)[None, :]
+    ok = (r < HEADS * PIECES) & (head < H)
+    return tl.program_id(0).to(tl.int64), head, d, ok, ok & (r % PIECES == 0)
 
 
 @triton.jit
-def merge_few(v_ptr, s_ptr, begin, count, head, d, ok, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Merges rows begin to begin + count of v[rows, H, D], s[rows, H] for heads head[R] and columns d[R, BLOCK_D].
+def whole_head(H, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr):
+    """The same for whole heads, or for BLOCK_D columns of each: d is [1, BLOCK_D]. Neighbors in the grid are heads."""
+    tiles = tl.cdiv(H, BLOCK_H)
+    position = (tl.program_id(0) // tiles).to(tl.int64)
+    head = tl.program_id(0) % tiles * BLOCK_H + tl.arange(0, BLOCK_H)
+    d = (tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D))[None, :]
+    return position, head, d, head < H, (head < H) & (tl.program_id(1) == 0)
 
-    A thread has a piece of a head and takes one state after the other; nothing crosses threads. The loops over BLOCK_N
-    states are written out by the compiler, so that the loads of all of them are asked for at once.
-    v and the sum of weights are kept under the largest s so far, and scaled down when a larger one comes.
-    Returns v[R, BLOCK_D] and s[R].
+
+@triton.jit
+def add_states(v, total, m, v_ptr, s_ptr, row, left, d, ok, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Adds BLOCK_N states, `left` of them at most, from row row[R] on to the weighted sums v[R, BLOCK_D], total[R].
+
+    A thread has a piece of a head and takes one state after the other; nothing crosses threads. Both sums are kept
+    under m[R], the largest s so far, and scaled down when a larger one comes. The compiler writes the loops out, so
+    that the loads of all BLOCK_N states are asked for at once.
     """
     # What nobody reads again is the first to leave the cache: worth it where more is read than written.
     KEEP: tl.constexpr = "evict_first" if BLOCK_N > 2 else ""
+    m_new = m
+    for n in tl.static_range(BLOCK_N):
+        m_new = tl.maximum(m_new, tl.load(s_ptr + row + n * H, mask=ok & (n < left), other=float("-inf")))
+    shift = tl.where(m_new == float("-inf"), 0.0, m_new)  # (-inf) - (-inf) is NaN, (-inf) - 0 is not
+    keep = tl.exp2(m - shift)
+    v *= keep[:, None]
+    total *= keep
+    for n in tl.static_range(BLOCK_N):
+        live = ok & (n < left)
+        w = tl.exp2(tl.load(s_ptr + row + n * H, mask=live, other=float("-inf")) - shift)
+        v_at = v_ptr + (row + n * H)[:, None] * D + d
+        v_n = tl.load(v_at, mask=live[:, None], other=0.0, eviction_policy=KEEP)
+        v += tl.where(w[:, None] > 0, v_n.to(tl.float32), 0.0) * w[:, None]  # 0 * NaN is NaN
+        total += w
+    return v, total, m_new
+
+
+@triton.jit
+def merge_few(v_ptr, s_ptr, begin, count, head, d, ok, H, D: tl.constexpr, BLOCK_N: tl.constexpr, LOOP: tl.constexpr):
+    """Merges rows begin to begin + count of v[rows, H, D], s[rows, H] for heads head[R] and columns d[R, BLOCK_D].
+
+    LOOP: count may exceed BLOCK_N. Returns v[R, BLOCK_D] and s[R].
+    """
     m = tl.full(head.shape, float("-inf"), tl.float32)
     total = tl.zeros(head.shape, tl.float32)
     v = tl.zeros(d.shape, tl.float32)
-    for start in range(0, count, BLOCK_N):
-        row = (begin + start) * H + head
-        m_new = m
-        for n in tl.static_range(BLOCK_N):
-            s_n = tl.load(s_ptr + row + n * H, mask=ok & (start + n < count), other=float("-inf"))
-            m_new = tl.maximum(m_new, s_n)
-        shift = tl.where(m_new == float("-inf"), 0.0, m_new)  # (-inf) - (-inf) is NaN, (-inf) - 0 is not
-        keep = tl.exp2(m - shift)
-        v *= keep[:, None]
-        total *= keep
-        for n in tl.static_range(BLOCK_N):
-            live = ok & (start + n < count)
-            w = tl.exp2(tl.load(s_ptr + row + n * H, mask=live, other=float("-inf")) - shift)
-            v_at = v_ptr + (row + n * H)[:, None] * D + d
-            v_n = tl.load(v_at, mask=live[:, None], other=0.0, eviction_policy=KEEP)
-            v += tl.where(w[:, None] > 0, v_n.to(tl.float32), 0.0) * w[:, None]  # 0 * NaN is NaN
-            total += w
-        m = m_new
+    row = begin * H + head
+    if LOOP:
+        for start in range(0, count, BLOCK_N):
+            v, total, m = add_states(v, total, m, v_ptr, s_ptr, row + start * H, count - start, d, ok, H, D, BLOCK_N)
+    else:
+        v, total, m = add_states(v, total, m, v_ptr, s_ptr, row, count, d, ok, H, D, BLOCK_N)
     total = tl.where(m == float("-inf"), 1.0, total)
     return v * (1.0 / total)[:, None], m + tl.log2(total)
 
@@ -304,21 +317,22 @@ def merge_many(v_ptr, s_ptr, begin, count, head, d, ok, H, D: tl.constexpr, BLOC
 
 
 @triton.jit
-def merge_run(v_ptr, s_ptr, begin, count, head, d, ok, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Merges a run of states, BLOCK_N a step: one by one if those are few."""
-    if BLOCK_N <= 8:  # MOST_AT_ONCE
-        v, s = merge_few(v_ptr, s_ptr, begin, count, head, d, ok, H, D, BLOCK_N)
-    else:
-        v, s = merge_many(v_ptr, s_ptr, begin, count, head, d, ok, H, D, BLOCK_N)
-    return v, s
-
-
-@triton.jit
 def store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D: tl.constexpr):
     """Writes v[BLOCK_H, BLOCK_D] and s[BLOCK_H] to position `position` of v[S, H, D] and s[S, H]."""
     row = position * H + head
     tl.store(v_ptr + row[:, None] * D + d, v.to(v_ptr.dtype.element_ty), mask=ok[:, None] & (d < D))
     tl.store(s_ptr + row, s, mask=writes_s)
+
+
+@triton.jit(do_not_specialize=["H"])
+def few_states_kernel(
+    v_n_ptr, s_n_ptr, v_ptr, s_ptr, H,
+    D: tl.constexpr, N: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """merge_states_kernel for N <= FEW: a constant, so that there is no loop."""
+    position, head, d, ok, writes_s = piece_of_head(H, D, BLOCK_H, BLOCK_D)
+    v, s = merge_few(v_n_ptr, s_n_ptr, position * N, N, head, d, ok, H, D, N, False)
+    store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D)
 
 
 # END SOLUTION
@@ -336,8 +350,12 @@ def merge_states_kernel(
     BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     # BEGIN SOLUTION
-    position, head, d, ok, writes_s = place_in_result(H, D, BLOCK_N, BLOCK_H, BLOCK_D)
-    v, s = merge_run(v_n_ptr, s_n_ptr, position * N, N, head, d, ok, H, D, BLOCK_N)
+    if BLOCK_N <= 4:  # STEP
+        position, head, d, ok, writes_s = piece_of_head(H, D, BLOCK_H, BLOCK_D)
+        v, s = merge_few(v_n_ptr, s_n_ptr, position * N, N, head, d, ok, H, D, BLOCK_N, True)
+    else:
+        position, head, d, ok, writes_s = whole_head(H, BLOCK_H, BLOCK_D)
+        v, s = merge_many(v_n_ptr, s_n_ptr, position * N, N, head, d, ok, H, D, BLOCK_N)
     store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D)
     # END SOLUTION
 
@@ -356,9 +374,15 @@ def merge_states(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.
     if S == 0:
         return out_v, out_s
     BLOCK_N, BLOCK_H, BLOCK_D, warps = tile_of_states(N, H, S * H, D)
-    merge_states_kernel[programs_for(S, H, D, BLOCK_N, BLOCK_H, BLOCK_D)](
-        v.contiguous(), s.contiguous(), out_v, out_s, N, H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps
-    )
+    programs = programs_for(S, H, D, BLOCK_N, BLOCK_H, BLOCK_D)
+    if 0 < N <= FEW:
+        few_states_kernel[programs](
+            v.contiguous(), s.contiguous(), out_v, out_s, H, D, N, BLOCK_H, BLOCK_D, num_warps=warps
+        )
+    else:
+        merge_states_kernel[programs](
+            v.contiguous(), s.contiguous(), out_v, out_s, N, H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps
+        )
     return out_v, out_s
     # END SOLUTION
 
@@ -377,10 +401,16 @@ def variable_length_kernel(
     BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     # BEGIN SOLUTION
-    position, head, d, ok, writes_s = place_in_result(H, D, BLOCK_N, BLOCK_H, BLOCK_D)
+    if BLOCK_N <= 4:  # STEP
+        position, head, d, ok, writes_s = piece_of_head(H, D, BLOCK_H, BLOCK_D)
+    else:
+        position, head, d, ok, writes_s = whole_head(H, BLOCK_H, BLOCK_D)
     begin = tl.load(indptr_ptr + position).to(tl.int64)
-    count = tl.load(indptr_ptr + position + 1).to(tl.int64) - begin
-    v, s = merge_run(v_m_ptr, s_m_ptr, begin, count.to(tl.int32), head, d, ok, H, D, BLOCK_N)
+    count = (tl.load(indptr_ptr + position + 1).to(tl.int64) - begin).to(tl.int32)
+    if BLOCK_N <= 4:
+        v, s = merge_few(v_m_ptr, s_m_ptr, begin, count, head, d, ok, H, D, BLOCK_N, True)
+    else:
+        v, s = merge_many(v_m_ptr, s_m_ptr, begin, count, head, d, ok, H, D, BLOCK_N)
     store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D)
     # END SOLUTION
 

@@ -4,6 +4,8 @@ Same four functions, same contract. Each change against the lesson's version sta
 the time that it bought. Names are those of l5_cascade.py.
 """
 
+import math
+
 import torch
 import triton
 import triton.language as tl
@@ -346,9 +348,13 @@ def merge_states_kernel(
     BLOCK_D: tl.constexpr,
     OVERLAP: tl.constexpr,  # starts before the launch before it is over
 ):  # fmt: skip
-    """BLOCK_N states of a row are asked for at once; each thread adds them up for its own columns."""
-    row = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
-    cols = tl.arange(0, BLOCK_D)
+    """A row of the tile is a piece of BLOCK_D columns: one thread's, which adds up BLOCK_N states asked for at once."""
+    PIECES: tl.constexpr = D // BLOCK_D
+    WHOLE: tl.constexpr = BLOCK_R // PIECES
+    r = tl.arange(0, BLOCK_R)
+    row = tl.program_id(0) * WHOLE + r // PIECES
+    live = (row < rows) & (r < WHOLE * PIECES)
+    cols = (r % PIECES * BLOCK_D)[:, None] + tl.arange(0, BLOCK_D)[None, :]
     state = (row // HEADS).to(tl.int64) * N * HEADS + row % HEADS
 
     m = tl.full([BLOCK_R], float("-inf"), tl.float32)
@@ -359,26 +365,24 @@ def merge_states_kernel(
     for start in range(0, N, BLOCK_N):
         m_new = m
         for n in tl.static_range(BLOCK_N):
-            exists = (row < rows) & (start + n < N)
+            exists = live & (start + n < N)
             m_new = tl.maximum(m_new, tl.load(s + state + n * HEADS, mask=exists, other=float("-inf")))
         shift = tl.where(m_new == float("-inf"), 0.0, m_new)
         rescale = tl.exp2(m - shift)
         total *= rescale
         acc *= rescale[:, None]
         for n in tl.static_range(BLOCK_N):
-            exists = (row < rows) & (start + n < N)
+            exists = live & (start + n < N)
             weight = tl.exp2(tl.load(s + state + n * HEADS, mask=exists, other=float("-inf")) - shift)
-            v_at = v + (state + n * HEADS)[:, None] * D + cols[None, :]
-            v_part = tl.load(v_at, mask=exists[:, None] & (cols < D)[None, :], other=0.0)
+            v_part = tl.load(v + (state + n * HEADS)[:, None] * D + cols, mask=exists[:, None], other=0.0)
             acc += tl.where(weight[:, None] > 0, v_part, 0.0) * weight[:, None]
             total += weight
         m = m_new
         state += BLOCK_N * HEADS
     total = tl.where(m == float("-inf"), 1.0, total)
-    result = (acc / total[:, None]).to(v_out.dtype.element_ty)
-    at = row.to(tl.int64)[:, None] * D + cols[None, :]
-    tl.store(v_out + at, result, mask=(row < rows)[:, None] & (cols < D)[None, :])
-    tl.store(s_out + row, m + tl.log2(total), mask=row < rows)
+    result = (acc * (1.0 / total)[:, None]).to(v_out.dtype.element_ty)
+    tl.store(v_out + row.to(tl.int64)[:, None] * D + cols, result, mask=live[:, None])
+    tl.store(s_out + row, m + tl.log2(total), mask=live & (r % PIECES == 0))
 
 
 def multiprocessors(q: torch.Tensor) -> int:
@@ -443,8 +447,8 @@ def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, own_keys: int) -> i
 
     Bound by the matrix units: as many programs as are done when the memory is done with everything, since each takes a
     multiprocessor that could be reading own keys. Bound by memory: one on every multiprocessor, or on every second or
-    fourth where most, or nearly all, of the reading is elsewhere. Each part is a state more to write, read and merge: none under 256 keys,
-    and 15 at most, which with one own state the merge takes in one step.
+    fourth where most, or nearly all, of the reading is elsewhere. Each part is a state more to write, read and merge:
+    none under 256 keys, and 15 at most, which with one own state the merge takes in one step.
     """
     rows = q.shape[0] * q.shape[1] // kv_heads
     matrix_keys = rows * keys // MATRIX_BYTES  # keys that memory delivers while the matrix units do the work
@@ -545,19 +549,20 @@ def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside) -> None:
 def merge_states(v, s, dtype) -> tuple[torch.Tensor, torch.Tensor]:
     """Merge v[B, N, Hq, D] float32 with s[B, N, Hq] into (v[B, Hq, D] in `dtype`, s[B, Hq] float32).
 
-    A row is a warp. Few rows are a program each, many rows are four: so many programs would take time to start.
+    A thread has 16 bytes of a row. Of few rows a program has one, of many four: so many programs would take time to
+    start.
     """
     batch, parts, heads, dim = v.shape
     v_out = torch.empty(batch, heads, dim, dtype=dtype, device=v.device)
     s_out = torch.empty(batch, heads, dtype=torch.float32, device=v.device)
-    block_d = triton.next_power_of_2(dim)
+    block_d = math.gcd(dim, 4)
     block_n = min(triton.next_power_of_2(max(1, parts)), 16)
-    block_r = 1 if batch * heads <= 2048 else max(1, 512 // block_d)
+    block_r = triton.next_power_of_2(dim // block_d) * (1 if batch * heads <= 2048 else 4)
     beside = overlap(v) and parts > 0
     if batch:
-        merge_states_kernel[(triton.cdiv(batch * heads, block_r),)](
+        merge_states_kernel[(triton.cdiv(batch * heads, block_r * block_d // dim),)](
             v, s, v_out, s_out, batch * heads, parts, heads, dim, block_n, block_r, block_d,
-            num_warps=max(1, block_r * block_d // 128), OVERLAP=beside, **launch_options(beside),
+            num_warps=max(1, block_r // 32), OVERLAP=beside, **launch_options(beside),
         )  # fmt: skip
     return v_out, s_out
 
