@@ -9,6 +9,17 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
+def as_tree(value: Any) -> Any:
+    """dataclasses.asdict, by nothing that graded code could replace: dataclasses, lists, tuples and dicts as a tree."""
+    if hasattr(type(value), "__dataclass_fields__"):
+        return {name: as_tree(item) for name, item in vars(value).items()}
+    if type(value) is dict:
+        return {name: as_tree(item) for name, item in value.items()}
+    if type(value) in (list, tuple):
+        return [as_tree(item) for item in value]
+    return value
+
+
 @dataclass
 class Traffic:
     """Bytes that one launch moved for one tensor argument.

@@ -109,6 +109,11 @@ class Recording:
         finally:
             operations.paused = before
 
+    @property
+    def kept(self) -> dict[int, bytes]:
+        """The bytes of each storage, by address, as they were when last seen to be written; {} where nobody watches."""
+        return self.torch.operations.witness.kept if self.machine is not None else {}
+
     def notes(self, results: Any = None) -> Notes:
         """What was seen. results: what the function returned; None if it raised or returns nothing."""
         tensors = named(results)

@@ -1,7 +1,7 @@
 """Holds memory against what was seen to be written to it: by launched kernels, and by torch operations.
 
 Whatever else writes (another thread, numpy, ctypes, torch with its modes switched off) is found by the bytes it leaves.
-Must never change what it looks at. It keeps its own hold on the two functions that it needs, which graded code could
+Must never change what it looks at. It keeps its own hold on the functions that it needs, which graded code could
 replace for everybody else.
 """
 
@@ -16,6 +16,8 @@ LARGEST = 16 << 20
 """Bytes of the largest storage that is watched: a copy of more would cost."""
 
 _storage = torch.Tensor.untyped_storage
+_nbytes, _pointer = torch.UntypedStorage.nbytes, torch.UntypedStorage.data_ptr
+_device, _layout = torch.Tensor.device.__get__, torch.Tensor.layout.__get__
 
 
 class Witness:
@@ -51,8 +53,8 @@ class Witness:
 
 def memory(tensor: torch.Tensor) -> tuple[int, int]:
     """Address and bytes of a tensor's storage; (0, 0) where it is on a GPU, has none, or is too large to look at."""
-    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+    if _device(tensor).type != "cpu" or _layout(tensor) is not torch.strided:
         return 0, 0
     storage = _storage(tensor)
-    size = storage.nbytes()
-    return (storage.data_ptr(), size) if 0 < size <= LARGEST else (0, 0)
+    size = _nbytes(storage)
+    return (_pointer(storage), size) if 0 < size <= LARGEST else (0, 0)

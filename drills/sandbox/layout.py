@@ -11,12 +11,16 @@ from typing import Any
 
 import torch
 
+from drills.sandbox.raw import NAMES, base, dtype_of
+
+_size, _stride, _storage_offset, _element_size, _narrow = base(
+    "size", "stride", "storage_offset", "element_size", "narrow"
+)
+_layout, _device = torch._C.TensorBase.layout.__get__, torch._C.TensorBase.device.__get__
+
 MAX_DEPTH = 16
 MAX_DIMS = 16
-DTYPES = {
-    torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.bool,
-    torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64,
-}  # fmt: skip
+DTYPES = frozenset(NAMES)
 
 
 class Malformed(Exception):
@@ -59,8 +63,8 @@ def check_tree(value: Any, limits: Limits, before: int = 0, depth: int = 0) -> i
     if depth > MAX_DEPTH:
         raise Oversized(f"lists nested more than {MAX_DEPTH} deep")
     if isinstance(value, torch.Tensor) and can_travel(value):
-        shape, stride = list(value.shape), list(value.stride())
-        return check_layout(shape, stride, value.storage_offset(), value.element_size(), before, limits)
+        shape, stride, offset, itemsize = described(value)
+        return check_layout(shape, stride, offset, itemsize, before, limits)
     if type(value) in (list, tuple, dict):
         for item in value.values() if type(value) is dict else value:
             before = check_tree(item, limits, before, depth + 1)
@@ -75,7 +79,12 @@ def type_name(value: Any) -> str:
 
 def can_travel(tensor: torch.Tensor) -> bool:
     """Whether this tensor is plain memory of a dtype that safetensors knows."""
-    return tensor.layout is torch.strided and tensor.dtype in DTYPES and tensor.device.type != "meta"
+    return _layout(tensor) is torch.strided and dtype_of(tensor) in DTYPES and _device(tensor).type != "meta"
+
+
+def described(tensor: torch.Tensor) -> tuple[list[int], list[int], int, int]:
+    """Shape, stride, offset and the bytes of an element, asked in a way that graded code cannot answer."""
+    return list(_size(tensor)), list(_stride(tensor)), _storage_offset(tensor), _element_size(tensor)
 
 
 def check_layout(shape: list, stride: list, offset: int, itemsize: int, before: int, limits: Limits) -> int:
@@ -96,16 +105,10 @@ def is_whole(value: Any) -> bool:
 
 def without_broadcast(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor with every broadcast dimension cut to one element."""
-    for dim, step in enumerate(tensor.stride()):
-        if step == 0 and tensor.shape[dim] > 1:
-            tensor = tensor.narrow(dim, 0, 1)
+    for dim, (count, step) in enumerate(zip(_size(tensor), _stride(tensor), strict=True)):
+        if step == 0 and count > 1:
+            tensor = _narrow(tensor, dim, 0, 1)
     return tensor
-
-
-def shares(tensor: torch.Tensor, others: dict[str, torch.Tensor]) -> bool:
-    """Whether this tensor lies in the storage of one of the others."""
-    here = tensor.untyped_storage().data_ptr()
-    return any(other.untyped_storage().data_ptr() == here for other in others.values())
 
 
 def restore(dense: torch.Tensor, shape: list[int], stride: list[int], offset: int) -> torch.Tensor:

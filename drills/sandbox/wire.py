@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from safetensors.torch import load, save
+from safetensors.torch import load
 
-from drills.sandbox import layout
+from drills.sandbox import layout, raw
 from drills.sandbox.layout import MAX_DEPTH, Limits, Malformed, Opaque, Oversized
+
+_detach, _resolve_neg, _contiguous, _cpu = raw.base("detach", "resolve_neg", "contiguous", "cpu")
 
 MAGIC = b"drl1"
 HEADER = struct.Struct("<4sIQ")
@@ -43,8 +45,8 @@ def encode(message: Message, limits: Limits) -> bytes:
     """
     packer = _Packer(limits)
     tree = packer.pack(message.tree, 0)
-    text = json.dumps({"head": message.head, "tree": tree, "tensors": packer.layouts}, separators=(",", ":")).encode()
-    blob = save(packer.dense) if packer.dense else b""
+    text = raw.text({"head": message.head, "tree": tree, "tensors": packer.layouts})
+    blob = raw.tensors(packer.dense)
     check_sizes(len(text), len(blob), limits)
     return HEADER.pack(MAGIC, len(text), len(blob)) + text + blob
 
@@ -90,7 +92,7 @@ class _Packer:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.layouts: list[list] = []
-        self.dense: dict[str, torch.Tensor] = {}
+        self.dense: list[torch.Tensor] = []
         self.expanded = 0
         self.seen: dict[int, tuple[int, torch.Tensor]] = {}
 
@@ -113,16 +115,15 @@ class _Packer:
             return {"x": self.seen[id(tensor)][0]}
         if not layout.can_travel(tensor):
             return {"o": f"a {tensor.layout} tensor of {tensor.dtype}"}
-        shape, stride, offset = list(tensor.shape), list(tensor.stride()), tensor.storage_offset()
-        self.expanded = layout.check_layout(shape, stride, offset, tensor.element_size(), self.expanded, self.limits)
+        shape, stride, offset, itemsize = layout.described(tensor)
+        self.expanded = layout.check_layout(shape, stride, offset, itemsize, self.expanded, self.limits)
         index = len(self.layouts)
         if index >= self.limits.tensors:
             raise Oversized(f"more than {self.limits.tensors} tensors")
         self.seen[id(tensor)] = (index, tensor)
         self.layouts.append([shape, stride, offset])
         # A negated view holds the opposite of what it shows: bytes alone would say what the memory holds.
-        dense = layout.without_broadcast(tensor.detach()).resolve_neg().contiguous().cpu()
-        self.dense[str(index)] = dense.clone() if index and layout.shares(dense, self.dense) else dense
+        self.dense.append(_cpu(_contiguous(_resolve_neg(layout.without_broadcast(_detach(tensor))))))
         return {"x": index}
 
 

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
-from drills.instruments.notes import CallOptions, Notes
-from drills.sandbox import layout, learner, wire
+import torch
+
+from drills.instruments.notes import CallOptions, Notes, as_tree
+from drills.sandbox import layout, learner, raw, sealing, wire
+
+_numel, _element_size, _contiguous = raw.base("numel", "element_size", "contiguous")
 
 
 def serve(sock: Any, config: dict[str, Any]) -> None:
     """Say what is on, load the graded file, answer calls until the parent hangs up."""
-    import torch
-
     from drills.sandbox import alone
 
     torch.set_num_threads(1)
@@ -32,7 +33,7 @@ def serve(sock: Any, config: dict[str, Any]) -> None:
     except Exception as error:
         line.say({"nonce": config["nonce"], "broken": f"Triton does not work here: {type(error).__name__}: {error}"})
         return
-    line.say({"nonce": config["nonce"], "status": asdict(graded.status)})
+    line.say({"nonce": config["nonce"], "status": as_tree(graded.status)})
     alone.hide_machinery()
     alone.refuse_debugger()
     alone.refuse_looks()
@@ -109,8 +110,6 @@ class Graded:
         self.place, self.recording, self.kept = guards.place, one_call.Recording, results.Kept()
         self.status = install()
         if device == "cuda":
-            import torch
-
             torch.zeros(1, device="cuda")  # so that starting CUDA counts as the grader's time, not the learner's
             self.settle = torch.cuda.synchronize
         else:
@@ -130,7 +129,7 @@ class Graded:
         notes = Notes()
         answer: dict[str, Any] = {"nonce": head["nonce"]}
         tree = None
-        begun = time.perf_counter()
+        begun = perf_counter()
         try:
             tree = self._call(self._function(head["exercise"]), args, head, notes)
         except GradedCodeRaised as raised:
@@ -144,8 +143,8 @@ class Graded:
             answer["oversized"] = str(error)
         except BaseException as error:
             answer["broken"] = f"{type(error).__name__}: {error}"
-        notes.seconds = time.perf_counter() - begun
-        answer["notes"] = asdict(notes)
+        notes.seconds = perf_counter() - begun
+        answer["notes"] = as_tree(notes)
         return answer, tree
 
     def _function(self, name: str) -> Callable[..., Any]:
@@ -172,17 +171,21 @@ class Graded:
             raise DeviceLost(str(error).strip().split("\n")[0]) from None
         layout.check_tree(returned, wire.REPLY)
         seen = recording.notes(returned)
+        kept = recording.kept
         notes.launches, notes.copies = seen.launches, seen.copies
         notes.findings = [*seen.findings, *self.kept.findings(returned), *placed.findings(inplace)]
         if raised is not None:
             raise GradedCodeRaised(raised)
-        return returned, [[position, _dense(placed.args[position])] for position in inplace]
+        changed = [[position, _dense(sealing.seal(placed.args[position], kept))] for position in inplace]
+        return sealing.seal(returned, kept), changed
 
 
 def _dense(tensor: Any) -> Any:
     """The same values without the memory that lies between them, unless they alone are too many to travel."""
-    small = tensor.numel() * tensor.element_size() <= wire.REPLY.expanded
-    return tensor.contiguous() if small else tensor
+    if type(tensor) is not torch.Tensor:
+        return tensor
+    small = _numel(tensor) * _element_size(tensor) <= wire.REPLY.expanded
+    return _contiguous(tensor) if small else tensor
 
 
 class DeviceLost(Exception):
