@@ -15,12 +15,13 @@ import triton.language as tl
 from triton.runtime import interpreter as plain
 
 from drills.instruments.interpreter.arithmetic import numpy_type
+from drills.instruments.interpreter.shortcuts import Shortcuts
 from drills.instruments.interpreter.syntax import ASSIGN, BOTH, EITHER, NOT, VALUE
 
 NUMBERS = (bool, int, float)
 
 
-class Semantic(plain.TritonSemantic):
+class Semantic(Shortcuts, plain.TritonSemantic):
     """Triton's semantics on the interpreter's builder. present: a tensor's truth now means that it was given."""
 
     def __init__(self, builder: Any) -> None:

@@ -1,0 +1,84 @@
+"""What the interpreter computes at once is what Triton's own way gives: values, types, and what is refused."""
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+import triton.language as tl
+from triton.runtime import interpreter as plain
+
+from drills.instruments.interpreter import shortcuts
+from drills.instruments.interpreter.meaning import Semantic
+from drills.instruments.interpreter.memory import Builder
+
+SHAPES = [(), (1,), (4,), (4, 1), (1, 4), (2, 4), (8,)]
+KINDS = [tl.int1, tl.int8, tl.int32, tl.int64, tl.uint32, tl.float16, tl.bfloat16, tl.float32, tl.float64]
+INTEGERS = [-(2**31), -3, 0, 1, 7, 2**31 - 1, 5, 2]
+LITERALS = [0, 3, -1, 2**31 - 1, 2**31, 2**40, 2**63, 0.5, -1.5, 1e300, math.nan, True]
+NAMES = [name for name in vars(shortcuts.Shortcuts) if not name.startswith("__")]
+MORE = {"add": (True,), "sub": (True,), "mul": (True,)}
+POINTER = tl.pointer_type(tl.float32)
+
+
+@pytest.fixture(scope="module")
+def semantic():
+    return Semantic(Builder())
+
+
+def tensor(kind, shape):
+    count = math.prod(shape)
+    values = np.resize(np.array(INTEGERS, dtype=np.int64), count)
+    with np.errstate(all="ignore"):
+        data = (values / 3 if kind.is_floating() else values).astype(plain._get_np_dtype(kind))
+    handle = plain.TensorHandle(data.reshape(shape or (1,)), kind)
+    return tl.tensor(handle, tl.block_type(kind, list(shape)) if shape else kind)
+
+
+def outcome(method, *operands):
+    """(type, bits, shape) of a result, or the exception's type."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            made = method(*operands)
+        except Exception as error:
+            return type(error)
+    data = made.handle.data
+    return str(made.type), made.handle.dtype.name, str(data.dtype), data.shape, data.tobytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_tensors_give_the_same(semantic, name):
+    ours, theirs = getattr(semantic, name), getattr(super(shortcuts.Shortcuts, semantic), name)
+    shapes = list(itertools.product(SHAPES, repeat=2))
+    for left, right in itertools.product([*KINDS, POINTER], repeat=2):
+        for number, (one, other) in enumerate(shapes):
+            if left is not right and number % 5:
+                continue
+            operands = tensor(left, one), tensor(right, other), *MORE.get(name, ())
+            assert outcome(ours, *operands) == outcome(theirs, *operands), (left, right, one, other)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_literal_gives_the_same(semantic, name):
+    ours, theirs = getattr(semantic, name), getattr(super(shortcuts.Shortcuts, semantic), name)
+    for kind, shape, literal in itertools.product([*KINDS, POINTER], [(), (4,), (2, 4)], LITERALS):
+        one, more = tensor(kind, shape), MORE.get(name, ())
+        for operands in ((one, literal, *more), (literal, one, *more)):
+            assert outcome(ours, *operands) == outcome(theirs, *operands), (kind, shape, literal)
+
+
+def test_the_common_ones_are_done_at_once(semantic):
+    """Of what kernels do most, nothing goes Triton's way: its method is never called."""
+    block, row, scalar = tensor(tl.int32, (4,)), tensor(tl.float32, (1, 4)), tensor(tl.int64, ())
+    for lhs, rhs in ((block, scalar), (row, tensor(tl.float32, (2, 1))), (block, 3), (2.5, row), (row, block)):
+        assert shortcuts.at_once(semantic, lhs, rhs, np.multiply, shortcuts.NUMBERS, None) is not None
+    assert shortcuts.moved(semantic, tensor(POINTER, ()), block) is not None
+    assert shortcuts.at_once(semantic, tensor(tl.float16, (4,)), 1, np.add, shortcuts.NUMBERS, None) is None
+
+
+def test_a_pointer_keeps_where_it_came_from(semantic):
+    pointer = tensor(POINTER, ())
+    pointer.handle.origin = "v_ptr"
+    assert semantic.add(pointer, tensor(tl.int32, (4,)), True).handle.origin == "v_ptr"
