@@ -63,7 +63,7 @@ def short_constant(exercise: Exercise, args: Args, shown: Comparison) -> str:
         return ""
     finite = shown.expected.isfinite() & shown.got.isfinite()
     got, right, limit = shown.got[finite], shown.expected[finite], shown.limit[finite]
-    if len(got) < 2 or _elsewhere(shown):
+    if len(got) < 3 or _elsewhere(shown):
         return ""
     largest = int(right.abs().argmax())
     factor = float(got[largest] / right[largest])

@@ -59,15 +59,21 @@ def unshifted(log=torch.log) -> Callable[..., tuple]:
     return lambda x: (log(torch.exp(x.float()).sum(-1)).double(),)
 
 
-def with_epsilon(log=torch.log) -> Callable[..., tuple]:
-    """0 + log(0 + 1e-12) for a row with no score."""
+def with_epsilon(log=torch.log, epsilon: float = 1e-12, guarded: bool = False) -> Callable[..., tuple]:
+    """0 + log(0 + epsilon) for a row with no score; guarded: that gives -inf, and the others have their epsilon."""
 
     def formula(x):
         m, l = softmax_stats(x)
         factor = LOG2_E if log is torch.log2 else 1.0
-        return (finite_shift(m) * factor + log(l + 1e-12),)
+        return ((m if guarded else finite_shift(m)) * factor + log(l + epsilon),)
 
     return formula
+
+
+def epsilons(log=torch.log) -> tuple:
+    """The same with other numbers, down from one that shows in an ordinary row."""
+    shown = tuple(with_epsilon(log, 10.0**-n, guarded) for n in (2, 3, 4) for guarded in (False, True))
+    return shown + tuple(with_epsilon(log, 10.0**-n) for n in (5, 6, 7, 8, 9, 10, 15, 20, 30))
 
 
 def empty_rows_nan(factor: float = 1.0) -> Callable[..., tuple]:
@@ -76,6 +82,32 @@ def empty_rows_nan(factor: float = 1.0) -> Callable[..., tuple]:
     def formula(x):
         right = oracle.lse(x)
         return (torch.where(right == -math.inf, math.nan, right * factor),)
+
+    return formula
+
+
+def empty_rows_zero(factor: float = 1.0) -> Callable[..., tuple]:
+    """0 for a row with no score."""
+
+    def formula(x):
+        right = oracle.lse(x)
+        return (torch.where(right == -math.inf, 0.0, right * factor),)
+
+    return formula
+
+
+def ln_2_upside_down(x):
+    """m + log2(l) / ln 2."""
+    m, l = softmax_stats(x)
+    return (m + log_of(l, torch.log2) * LOG2_E,)
+
+
+def exp_of_base_2(log=torch.log2) -> Callable[..., tuple]:
+    """exp of scores that carry log2(e); their max is in base 2."""
+
+    def formula(x):
+        m, l = softmax_stats(x.double() * LOG2_E)
+        return (m + log_of(l, log),)
 
     return formula
 

@@ -16,7 +16,7 @@ from drills.lessons.base import Mistake
 from drills.lessons.lse_formulas import LN_2, on_states
 from drills.lessons.lse_loop_mistakes import LOOPS, no_guard
 from drills.lessons.oracle import LOG2_E
-from drills.lessons.state_mistakes import EPSILON, M_PLUS_L, NAN, PARTIAL, PAYLOAD, WITHOUT_M
+from drills.lessons.state_mistakes import EMPTY_ZERO, EPSILON, M_PLUS_L, NAN, PARTIAL, PAYLOAD, WITHOUT_M
 
 _lse = functools.partial(Mistake, exercise="lse")
 _lse2 = functools.partial(Mistake, exercise="lse2")
@@ -28,12 +28,16 @@ LSE = (
          says="The result is in base 2. lse is natural: ln and exp throughout."),
     _lse("lse_log2_of_l", formula=formulas.mixed(1.0, torch.log2), anchor="ln-or-log2",
          says="m is natural, but log2 of l was added to it. Both terms must be in one base: ln here."),
+    _lse("lse_ln_2_upside_down", formula=formulas.ln_2_upside_down, anchor="multiplied-by-ln-2",
+         says="log2 of l was divided by ln 2. The other way round: ln of l is log2 of l times ln 2."),
+    _lse("lse_empty_zero", formula=formulas.empty_rows_zero(), says=EMPTY_ZERO[0], anchor=EMPTY_ZERO[1],
+         cases=draws.draw_masked_row),
     _lse("lse_without_m", formula=formulas.without_m(), says=WITHOUT_M[0], anchor=WITHOUT_M[1]),
     _lse("lse_m_plus_l", formula=formulas.m_plus_l(), says=M_PLUS_L[0], anchor=M_PLUS_L[1]),
     _lse("lse_no_shift", formula=formulas.unshifted(), anchor="no-max-shift", cases=draws.draw_far_rows,
          says="The max was not subtracted: exp overflows from 88.8 on and is 0 below -104. Take exp(x - m), add m."),
     _lse("lse_epsilon", formula=formulas.with_epsilon(), says=EPSILON[0], anchor=EPSILON[1],
-         cases=draws.draw_masked_row),
+         cases=draws.draw_masked_row, variants=formulas.epsilons()),
     _lse("lse_nan", formula=formulas.empty_rows_nan(), says=NAN[0], anchor=NAN[1],
          cases=draws.draw_masked_first, variants=no_guard(1.0)),
 )  # fmt: skip
@@ -47,6 +51,11 @@ LSE2 = (
           says="log2(e) was applied twice: once to the scores and once to a result that was in base 2 already."),
     _lse2("lse2_unscaled", formula=formulas.unscaled_exp2, anchor="exp2-of-a-natural-score",
           says="exp2 was taken of natural scores. e^x is 2^(x * log2(e)): scale the scores first."),
+    _lse2("lse2_exp_of_base_2", formula=formulas.exp_of_base_2(), anchor="exp2-of-a-natural-score",
+          says="exp was taken of scores that carry log2(e) already. For base-2 scores it is exp2.",
+          variants=(formulas.exp_of_base_2(torch.log),)),
+    _lse2("lse2_empty_zero", formula=formulas.empty_rows_zero(LOG2_E), says=EMPTY_ZERO[0], anchor=EMPTY_ZERO[1],
+          cases=draws.draw_masked_row),
     _lse2("lse2_m_not_converted", formula=formulas.mixed(1.0, torch.log2), anchor="the-max-stays-natural",
           says="log2 of l was added to a natural m. The scores were scaled by log2(e), and so must the max be."),
     _lse2("lse2_ln_of_l", formula=formulas.mixed(LOG2_E), anchor="ln-or-log2",
@@ -56,7 +65,7 @@ LSE2 = (
     _lse2("lse2_no_shift", formula=formulas.unshifted(torch.log2), anchor="no-max-shift", cases=draws.draw_far_rows,
           says="The max was not subtracted: exp2 overflows from 128 on and is 0 below -150. Take exp2(x - m), add m."),
     _lse2("lse2_epsilon", formula=formulas.with_epsilon(torch.log2), says=EPSILON[0], anchor=EPSILON[1],
-          cases=draws.draw_masked_row),
+          cases=draws.draw_masked_row, variants=formulas.epsilons(torch.log2)),
     _lse2("lse2_nan", formula=formulas.empty_rows_nan(LOG2_E), says=NAN[0], anchor=NAN[1],
           cases=draws.draw_masked_first, variants=no_guard(LOG2_E)),
 )  # fmt: skip

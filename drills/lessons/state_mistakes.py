@@ -25,8 +25,12 @@ from drills.lessons.strides import ignoring, with_strides
 NAN = ("(-inf) - (-inf) is NaN. Subtract 0 where the max is -inf.", "a-row-with-no-score")
 PAYLOAD = ("The output of an empty row reached the result: 0 * NaN is NaN. Use 0 where the weight is 0.", "empty-rows")
 EPSILON = (
-    "A row with no score gave log(1e-12). The epsilon is a bias, not a guard: its LSE is -inf.",
+    "A small number was added under the logarithm. It is a bias, not a guard: the LSE of an empty row is -inf.",
     "an-epsilon-in-the-logarithm",
+)
+EMPTY_ZERO = (
+    "Where there is no score, 0 was returned. It is -inf, the logarithm of no weight at all; 0 is that of one.",
+    "a-row-with-no-score",
 )
 WITHOUT_M = ("The max is missing: l is relative to it, so the LSE is m plus the logarithm of l.", "lse-without-m")
 M_PLUS_L = ("m + l was returned. The LSE is m plus the logarithm of l.", "lse-without-m")
@@ -88,6 +92,8 @@ PARTIAL = (
              variants=tuple(state_formulas.padding_scores_zero(block) for block in KEY_BLOCKS[1:])),
     _partial("states_epsilon", cases=draws.draw_partial_empty, says=EPSILON[0], anchor=EPSILON[1],
              formula=states(log=lambda m, l: torch.where(l == 0, 0.0, m * LOG2_E) + torch.log2(l + 1e-12))),
+    _partial("states_empty_zero", cases=draws.draw_partial_empty, says=EMPTY_ZERO[0], anchor=EMPTY_ZERO[1],
+             formula=states(log=lambda m, l: torch.where(l == 0, 0.0, m * LOG2_E + torch.log2(l)))),
     _partial("states_empty_nan", formula=state_formulas.empty_part_nan, says=NAN[0], anchor=NAN[1],
              cases=draws.draw_partial_empty, variants=(state_formulas.empty_state_nan,)),
     _partial("states_scale_ignored", formula=lambda *a: loops.states_right(*a[:4]), cases=draws.draw_partial_scaled,

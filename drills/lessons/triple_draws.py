@@ -116,6 +116,12 @@ def far_below(rng: torch.Generator, N: int) -> Args:
     return make_empty((m - 70000.0, l, o), torch.tensor([[False, True, False]] * N))
 
 
+def parts_below_zero(rng: torch.Generator, N: int) -> Args:
+    """m around -3: a part with m = 0 would weigh most."""
+    m, l, o = parts_of(rng, N)
+    return m - 5.0, l, o
+
+
 def many_parts(rng: torch.Generator, N: int) -> Args:
     """130 parts and more whose m rises: the max moves in late steps too."""
     m, l, o = parts_of(rng, 130 + N)

@@ -64,6 +64,19 @@ def with_epsilon(epsilon: float) -> Rule:
     return rule
 
 
+def padded_to(block: int | None) -> Rule:
+    """Parts with m = 0, l = 1 and o = 0 fill the last block up; None: up to a power of two."""
+
+    def rule(m, l, o):
+        wide = block or 1 << max(0, len(m) - 1).bit_length()
+        more = -len(m) % wide
+        fill = torch.zeros(more, *m.shape[1:], dtype=m.dtype)
+        o_fill = torch.zeros(more, *o.shape[1:], dtype=o.dtype)
+        return merge_mlo(torch.cat([m, fill]), torch.cat([l, fill + 1.0]), torch.cat([o, o_fill]))
+
+    return rule
+
+
 def m_of(part: int) -> Rule:
     """The merged m is that of one part."""
     return lambda m, l, o: (m[part], None, None)

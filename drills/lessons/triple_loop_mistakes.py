@@ -42,9 +42,9 @@ def _pair(name: str, rules: tuple[Rule, ...], says: str, anchor: str, cases=None
 
 def _all(name: str, rules: tuple[Rule, ...], says: str, anchor: str, cases=None) -> Mistake:
     """A mistake of merge_mlo: the usual rule first."""
-    of_four = cases and (lambda rng: cases(rng, 4))
+    of_five = cases and (lambda rng: cases(rng, 5))  # no power of two: lanes past the last part show as well
     first, *others = (on_all(rule) for rule in rules)
-    return Mistake(f"mlo_{name}", "merge_mlo", first, says, anchor, of_four, variants=tuple(others))
+    return Mistake(f"mlo_{name}", "merge_mlo", first, says, anchor, of_five, variants=tuple(others))
 
 
 def _not_carried(name: str) -> Mistake:
@@ -82,7 +82,7 @@ LOOPS = (
     _all(
         "start_zero",
         tuple(formulas.max_from(0.0, guarded) for guarded in BOTH_GUARDS),
-        "The running max starts at 0, so that parts with m far below 0 lose all their weight. Start at -inf.",
+        "The running max starts at 0, or lanes past N give it a 0: parts far below lose all weight. Both are -inf.",
         RANGE,
         draws.far_apart,
     ),
@@ -100,6 +100,13 @@ LOOPS = (
         RANGE,
     ),
     *(_not_carried(name) for name in CARRIED),
+    _all(
+        "padding_counts",
+        tuple(formulas.padded_to(block) for block in (None, *STEPS[1:])),
+        "Lanes past N count as parts: loaded with m = 0 and l = 1 they have a weight. Load m as -inf and l as 0.",
+        WHOLE,
+        draws.parts_below_zero,
+    ),
     _all("first_dropped", (only(slice(1, None)),), "The first part is missing from the result.", WHOLE),
     _all(
         "only_first_block",
