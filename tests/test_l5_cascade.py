@@ -63,6 +63,12 @@ def random_bounds(rng, B):
     return torch.randint(0, B + 1, (4,), generator=rng).sort().values.tolist()
 
 
+def values_that_lose(keys):
+    """v[keys, 1, 7] float16. Summed in half precision with equal weights, some column is rounded down in every step."""
+    column = 1 + 2.0 ** -torch.arange(2.0, 9.0).half() - torch.finfo(torch.float16).eps
+    return column.expand(keys, 1, 7).contiguous()
+
+
 # attend_shared
 
 
@@ -91,6 +97,12 @@ def test_two_halves_of_the_prefix_merge_to_the_whole(drill):
     (v_a, s_a), (v_b, s_b) = drill.attend_shared(q, k[:11], v[:11]), drill.attend_shared(q, k[11:], v[11:])
     weight = torch.exp2(s_a.double() - torch.logaddexp2(s_a.double(), s_b.double()))[..., None]
     whole.equals((weight * v_a + (1 - weight) * v_b, torch.logaddexp2(s_a.double(), s_b.double())))
+
+
+@pytest.mark.graded("attend_shared", "value")
+def test_a_long_prefix_stays_exact(drill):
+    q, k, _ = shared_case(drill.rng, B=1, D=7, P=1000, dtype=torch.float16)
+    drill.attend_shared(torch.zeros_like(q), k, values_that_lose(1000)).agrees()
 
 
 @pytest.mark.graded("attend_shared", "edge")
@@ -191,6 +203,13 @@ def test_pages_of_any_size(drill, page_size):
 @pytest.mark.parametrize("scale", [0.7, 0.0])
 def test_a_scale_given_for_pages_replaces_the_default(drill, scale):
     drill.attend_paged(*paged_case(drill.rng), scale).agrees()
+
+
+@pytest.mark.graded("attend_paged", "value")
+def test_a_long_run_of_pages_stays_exact(drill):
+    q, kv_cache, *table = paged_case(drill.rng, (1000,), 16, D=7, dtype=torch.float16)
+    kv_cache[:, 1] = values_that_lose(1)
+    drill.attend_paged(torch.zeros_like(q), kv_cache, *table).agrees()
 
 
 @pytest.mark.graded("attend_paged", "edge")

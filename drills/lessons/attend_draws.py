@@ -76,6 +76,21 @@ def draw_long_run(rng) -> Args:
     return q, cache, *table
 
 
+def draw_equal_prefix(rng) -> Args:
+    """1,000 or more keys of one score, in float16, whose values lose something in every step of a sum of halves."""
+    keys = 1000 + int(torch.randint(16, (), generator=rng))
+    column = 1 + 2.0 ** -torch.arange(2.0, 10.0).half() - torch.finfo(torch.float16).eps
+    return torch.zeros(1, 2, 8).half(), torch.ones(keys, 1, 8).half(), column.expand(keys, 1, 8).clone()
+
+
+def draw_equal_run(rng) -> Args:
+    """The same in the pages of one request."""
+    q, k, v = draw_equal_prefix(rng)
+    cache, *table = random_pages([len(k)], 16, 1, 8, torch.float16, rng, beyond=3.0)
+    cache[:, 1] = v[0]
+    return q, cache, *table
+
+
 def draw_huge_scores(rng) -> Args:
     """Scores of about 280 and, for another request, of -280."""
     q, k, v = draw_shared(rng)

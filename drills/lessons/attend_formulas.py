@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from drills.lessons import merge_loop_rules
 from drills.lessons.oracle import LOG2_E, softmax_stats
 from drills.lessons.paging import State, attend, default_scale, keys_of, stack
 from drills.lessons.parts import scores
@@ -155,6 +156,23 @@ def scores_in_half(scaled: bool, keys=None):
         scale = default_scale(q, rest[len(tensors)] if len(rest) > len(tensors) else None)
         own = [tensors if keys is None else keys(*tensors, i) for i in range(len(q))]
         return stack([_of_rounded(one, k, v, scale, scaled) for one, (k, v) in zip(q, own, strict=True)], q)
+
+    return formula
+
+
+def summed_in_half(block: int, keys=None):
+    """The running output kept in the dtype of v. Keys are merged as states: s is the score in base 2."""
+    rule = merge_loop_rules.summed_in_half(block, total_too=False, follows=True)
+
+    def formula(q, *rest):
+        tensors = [x for x in rest if isinstance(x, Tensor)]
+        scale = rest[len(tensors)] if len(rest) > len(tensors) else None
+        own = [tensors if keys is None else keys(*tensors, i) for i in range(len(q))]
+        states = []
+        for one, (k, v) in zip(q, own, strict=True):
+            s = scores(one, for_query_heads(one, k), scale).movedim(-1, 0) * LOG2_E
+            states.append((rule(for_query_heads(one, v), s)[0], attend(one, k, v, scale)[1]))
+        return stack(states, q)
 
     return formula
 

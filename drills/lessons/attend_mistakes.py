@@ -63,10 +63,11 @@ SLIPS = (
 """id, how a state is made of (m, l, o), the same in other code, what is said."""
 
 
-def _of_both(prefix, exercise, right, by_rule, draw, empty, long, keys=None) -> tuple[Mistake, ...]:
+def _of_both(prefix, exercise, right, by_rule, draw, empty, long, equal, keys=None) -> tuple[Mistake, ...]:
     """The misconceptions that attend_shared and attend_paged have in common.
 
     draw, empty, long: ordinary cases, cases with a query that has no key, cases in which the max keeps moving.
+    equal: cases with many keys of one score, in half precision.
     """
     found = [
         Mistake(f"{prefix}_{name}", exercise, formulas.scaled_by(right, change), says, anchor,
@@ -78,6 +79,14 @@ def _of_both(prefix, exercise, right, by_rule, draw, empty, long, keys=None) -> 
             f"{prefix}_scores_in_half", exercise, formulas.scores_in_half(False, keys),
             "The scores were rounded to half precision before the softmax. Keep what tl.dot returns in float32.", STATE,
             cases=draws.in_half(draw), variants=(formulas.scores_in_half(True, keys),),
+        )
+    )  # fmt: skip
+    in_half = [formulas.summed_in_half(block, keys) for block in BLOCKS]
+    found.append(
+        Mistake(
+            f"{prefix}_acc_in_half", exercise, in_half[0],
+            "The running output is kept in half precision, where small addends are lost. Keep acc in float32.", RUNNING,
+            cases=equal, variants=tuple(in_half[1:]),
         )
     )  # fmt: skip
     for name, slip, others, says in SLIPS:
@@ -109,7 +118,7 @@ SHARED = (
     Mistake("shared_natural_s", "attend_shared", lambda *a: formulas.to_natural(formulas.shared(*a)), *NATURAL),
     *_of_both(
         "shared", "attend_shared", formulas.shared, formulas.by_rule, draw_shared, draws.draw_no_prefix,
-        draws.draw_long_prefix,
+        draws.draw_long_prefix, draws.draw_equal_prefix,
     ),
     Mistake(
         "shared_no_max",
@@ -187,7 +196,7 @@ PAGED = (
     Mistake("paged_natural_s", "attend_paged", lambda *a: formulas.to_natural(formulas.paged(*a)), *NATURAL),
     *_of_both(
         "paged", "attend_paged", formulas.paged, formulas.paged_by_rule, draw_paged, draws.draw_no_pages,
-        draws.draw_long_run, keys_of,
+        draws.draw_long_run, draws.draw_equal_run, keys_of,
     ),
     _keys("physical_order", table.keys_sorted, IN_ORDER, PHYSICAL),
     _keys("table_ignored", table.keys_without_table,
