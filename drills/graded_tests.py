@@ -14,6 +14,7 @@ import pytest
 
 from drills.errors import DrillError
 from drills.fixture import Drill
+from drills.judge import pointed
 from drills.judge.failures import GradedFailure
 from drills.lesson_run import GradedTest, LessonRun
 from drills.report.model import LEVELS, Failure, TestResult
@@ -116,6 +117,7 @@ class Grading:
             return report
         error = call.excinfo.value if call.excinfo else None
         if isinstance(error, GradedFailure):
+            error.failure = pointed(error.failure, lesson.lesson)
             report.longrepr = plain_text(error.failure)
         elif isinstance(error, DrillError):
             self.run.error = self.run.error or str(error)

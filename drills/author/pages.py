@@ -136,8 +136,11 @@ def _listed(names: Iterable[str]) -> str:
 
 def pointers(root: Path, stem: str) -> Iterator[tuple[str, str]]:
     """Who points to which anchor of a lesson's page: its mistakes, and any text in drills/ that names the page."""
-    for mistake in importlib.import_module(f"drills.lessons.{stem}").LESSON.mistakes:
+    lesson = importlib.import_module(f"drills.lessons.{stem}").LESSON
+    for mistake in lesson.mistakes:
         yield f"the mistake {mistake.id}", mistake.anchor
+    for key, anchor in lesson.reads.items():
+        yield f"the failure {key}", anchor
     for path in sorted(root.glob("drills/**/*.py")):
         tree = ast.parse(path.read_bytes())
         docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}

@@ -18,8 +18,8 @@ HELD = 1 << 20
 FRESH = "Allocate the results in every call: whoever still holds the earlier ones would see them change."
 
 ALLOWED = (
-    "Results must come from launched @triton.jit kernels. Around them torch may allocate, fill, view, copy and cast; "
-    "only an input of size 0 needs no launch."
+    "Results must come from launched @triton.jit kernels. Around them torch may allocate, fill, view, copy and cast, "
+    "and compute with index tensors; only an input of size 0 needs no launch."
 )
 
 

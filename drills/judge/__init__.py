@@ -17,7 +17,7 @@ from drills.judge.pattern import shape_of_error
 from drills.judge.programs import too_few_programs
 from drills.judge.tolerance import tolerance
 from drills.judge.traffic import moved, multiple, read_too_little, traffic
-from drills.judge.verdict import agree, exact, named, values
+from drills.judge.verdict import agree, exact, named, pointed, values
 from drills.judge.words import called
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "multiple",
     "named",
     "one_line",
+    "pointed",
     "raised",
     "read_too_little",
     "shape_of_error",

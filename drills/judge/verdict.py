@@ -58,6 +58,13 @@ def named(failure: Failure, lesson: Lesson, mistake: Mistake) -> Failure:
     return replace(failure, likely=mistake.says, mistake=mistake.id, read=f"content/{lesson.stem}.md#{mistake.anchor}")
 
 
+def pointed(failure: Failure, lesson: Lesson) -> Failure:
+    """The same failure with where the page tells of its kind, unless it points somewhere already."""
+    said = (anchor for key, anchor in lesson.reads.items() if key == failure.kind or key in failure.likely)
+    anchor = "" if failure.read else next(said, "")
+    return replace(failure, read=f"content/{lesson.stem}.md#{anchor}") if anchor else failure
+
+
 def _verdict(exercise: Exercise, args: Args, results: tuple, expected: tuple, level: str, kind: str) -> Failure | None:
     compared = compare(exercise, args, results, expected)
     if all(one.right for one in compared):

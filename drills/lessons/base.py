@@ -101,13 +101,17 @@ class BenchCase:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson: `stem` is shared by its five files, `title` is the scorecard's."""
+    """A lesson: `stem` is shared by its five files, `title` is the scorecard's.
+
+    reads: kind of a failure, or a phrase in its likely cause → the anchor of what the lesson's page says about it.
+    """
 
     stem: str
     title: str
     exercises: tuple[Exercise, ...]
     mistakes: tuple[Mistake, ...]
     bench: Sequence[BenchCase] = field(default=())
+    reads: dict[str, str] = field(default_factory=dict)
 
     @property
     def short(self) -> str:

@@ -175,6 +175,15 @@ def _bench() -> tuple[BenchCase, ...]:
     )
 
 
+READS = {
+    "2^31": "offsets-past-231",
+    "past the row's end": "the-tail-of-d",
+    "masked_lane": "padding-that-weighs-something",
+    "is not contiguous": "where-things-lie",
+    "read_race": "in-place",
+    "traffic": "values-read-twice",
+}
+
 LESSON = Lesson(
-    "l4_merge_states", "FlashInfer's merge API", EXERCISES, (*MISTAKES, *OWN_MISTAKES, *RUN_MISTAKES), _bench()
+    "l4_merge_states", "FlashInfer's merge API", EXERCISES, (*MISTAKES, *OWN_MISTAKES, *RUN_MISTAKES), _bench(), READS
 )

@@ -160,4 +160,6 @@ EXERCISES = (
 )
 
 
-LESSON = Lesson("l5_cascade", "Cascade", EXERCISES, MISTAKES, CASES)
+READS = {"masked_lane": "the-last-block", "traffic": "rows-of-a-kv-head"}
+
+LESSON = Lesson("l5_cascade", "Cascade", EXERCISES, MISTAKES, CASES, READS)

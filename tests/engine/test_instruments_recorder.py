@@ -145,7 +145,8 @@ LIKELY = {
     "an_offset_past_2_to_the_31_in_32_bits": "The offset wrapped at 2^31: cast the index before it is "
     "multiplied, as in row.to(tl.int64) * stride.",
     "a_size_of_1_without_a_kernel": "Results must come from launched @triton.jit kernels. Around them torch may "
-    "allocate, fill, view, copy and cast; only an input of size 0 needs no launch. A size of 1 needs one.",
+    "allocate, fill, view, copy and cast, and compute with index tensors; only an input of size 0 needs no launch. "
+    "A size of 1 needs one.",
     "a_read_of_a_gap": STRIDED,
     "a_read_of_a_gap_of_a_tensor_passed_twice": STRIDED,
     "a_pointer_of_one_tensor_into_another": "The offset leads from a into b: check which pointer it is added to.",

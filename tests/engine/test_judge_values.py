@@ -5,7 +5,9 @@ import math
 import torch
 
 from drills import judge
+from drills.instruments.notes import Finding
 from drills.lessons.l4_merge_states import LESSON
+from drills.report.model import Failure
 
 MERGE, MANY = LESSON.exercise("merge_state"), LESSON.exercise("merge_states")
 IN_PLACE = LESSON.exercise("merge_state_in_place")
@@ -89,3 +91,15 @@ def test_facts_are_compared_bit_for_bit():
 def test_results_without_elements():
     args, _ = case(S=0)
     assert judge.values(MERGE, args, (torch.zeros(0, 3, 8), torch.zeros(0, 3))) is None
+
+
+def test_a_kind_that_no_mistake_explains_points_to_what_the_page_says_of_it():
+    lesson = LESSON
+    failure = judge.finding(Finding("out_of_bounds", "v[9]", likely="The offset wrapped at 2^31: cast it."), "memory")
+    assert judge.pointed(failure, lesson).read == "content/l4_merge_states.md#offsets-past-231"
+    twice = Failure("traffic", "traffic", likely="Load v once.")
+    assert judge.pointed(twice, lesson).read == "content/l4_merge_states.md#values-read-twice"
+    assert judge.pointed(Failure("race", "memory"), lesson).read == ""
+    mistake = lesson.mistakes[0]
+    named = judge.named(twice, lesson, mistake)
+    assert judge.pointed(named, lesson) == named
