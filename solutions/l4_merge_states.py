@@ -14,11 +14,11 @@ import triton.language as tl
 # BEGIN SOLUTION
 
 
-FEW = 8
-"""So many states, or fewer, need no loop: all of them are asked for at once."""
+FEW = 4
+"""So many states, or fewer, need no loop."""
 
-STEP = 4
-"""States a step, where a thread takes all states of its columns one by one."""
+STEP = 8
+"""States a step at most, where a thread takes all states of its columns one by one."""
 
 
 def columns_a_piece(D: int) -> int:
@@ -38,8 +38,9 @@ def tile_of_rows(D: int) -> tuple[int, int]:
 def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, int]:
     """States a step, heads or pieces of heads, columns and warps a program, to merge about N states of `rows` rows.
 
-    Below 32 states a thread takes all states of its piece, and 512 threads are a program: 32, if there are so few rows
-    (S * H) that multiprocessors would idle.
+    Below 32 states a thread takes all states of its piece, in steps of equal length (12 states are 2 times 6). To 4
+    states 512 threads are a program, unless rows (S * H) are so few that multiprocessors would idle; beyond, a warp is
+    one, and its threads get the registers to ask for all states of a step at once.
     From 32 states on, one head of 128, or several small ones, and 4,096 elements a step: with 1 warp the sum over
     states stays within a few threads. The fewer programs there are, the more each must have in flight: 4 times as much
     below 1,024 rows. Below 128 rows half the columns make twice the programs.
@@ -47,9 +48,9 @@ def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, in
     columns = triton.next_power_of_2(D)
     if N < 32 or columns > 256:
         width = columns_a_piece(D)
-        pieces = max(512 if rows >= 1024 else 32, triton.next_power_of_2(D // width))
+        pieces = max(512 if N <= FEW and rows >= 1024 else 32, triton.next_power_of_2(D // width))
         pieces = min(pieces, triton.next_power_of_2(H * D // width))
-        return min(max(1, N), STEP), pieces, width, warps_for(pieces)
+        return triton.cdiv(max(1, N), triton.cdiv(max(1, N), STEP)), pieces, width, warps_for(pieces)
     heads = max(1, min(triton.next_power_of_2(H), 128 // columns))
     elements, warps = (4096, 1) if rows >= 1024 else (16384, 2)
     if rows < 128:
@@ -57,11 +58,9 @@ def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, in
     return min(elements // (heads * columns), triton.next_power_of_2(N)), heads, columns, warps
 
 
-def programs_for(S: int, H: int, D: int, BLOCK_N: int, BLOCK_H: int, BLOCK_D: int) -> tuple[int, int]:
-    """The grid for a tile of tile_of_states: see piece_of_head and whole_head."""
-    if BLOCK_N <= STEP:
-        return S, triton.cdiv(H, BLOCK_H * BLOCK_D // D)
-    return S * triton.cdiv(H, BLOCK_H), triton.cdiv(D, BLOCK_D)
+def head_tiles(H: int, D: int, BLOCK_N: int, BLOCK_H: int, BLOCK_D: int) -> int:
+    """How many tiles of tile_of_states hold the heads of a position."""
+    return triton.cdiv(H, BLOCK_H * BLOCK_D // D if BLOCK_N <= STEP else BLOCK_H)
 
 
 def warps_for(pieces: int) -> int:
@@ -223,25 +222,23 @@ def merge_state_in_place(
 
 # BEGIN SOLUTION
 @triton.jit
-def piece_of_head(H, D: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr):
-    """Position; head[BLOCK_H], d[BLOCK_H, BLOCK_D], ok[BLOCK_H] of this program's pieces; and which of them write s."""
+def pieces_of_heads(tile, H, D: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr):
+    """head[BLOCK_H], d[BLOCK_H, BLOCK_D], ok[BLOCK_H] of a tile of pieces; and which of them write s."""
     PIECES: tl.constexpr = D // BLOCK_D
     HEADS: tl.constexpr = BLOCK_H // PIECES
     r = tl.arange(0, BLOCK_H)
-    head = tl.program_id(1) * HEADS + r // PIECES
+    head = tile * HEADS + r // PIECES
     d = (r % PIECES * BLOCK_D)[:, None] + tl.arange(0, BLOCK_D)[None, :]
     ok = (r < HEADS * PIECES) & (head < H)
-    return tl.program_id(0).to(tl.int64), head, d, ok, ok & (r % PIECES == 0)
+    return head, d, ok, ok & (r % PIECES == 0)
 
 
 @triton.jit
-def whole_head(H, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr):
-    """The same for whole heads, or for BLOCK_D columns of each: d is [1, BLOCK_D]. Neighbors in the grid are heads."""
-    tiles = tl.cdiv(H, BLOCK_H)
-    position = (tl.program_id(0) // tiles).to(tl.int64)
-    head = tl.program_id(0) % tiles * BLOCK_H + tl.arange(0, BLOCK_H)
+def whole_heads(tile, H, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr):
+    """The same for whole heads, or for BLOCK_D columns of each: d is [1, BLOCK_D]."""
+    head = tile * BLOCK_H + tl.arange(0, BLOCK_H)
     d = (tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D))[None, :]
-    return position, head, d, head < H, (head < H) & (tl.program_id(1) == 0)
+    return head, d, head < H, (head < H) & (tl.program_id(1) == 0)
 
 
 @triton.jit
@@ -249,23 +246,25 @@ def add_states(v, total, m, v_ptr, s_ptr, row, left, d, ok, H, D: tl.constexpr, 
     """Adds BLOCK_N states, `left` of them at most, from row row[R] on to the weighted sums v[R, BLOCK_D], total[R].
 
     A thread has a piece of a head and takes one state after the other; nothing crosses threads. Both sums are kept
-    under m[R], the largest s so far, and scaled down when a larger one comes. The compiler writes the loops out, so
-    that the loads of all BLOCK_N states are asked for at once.
+    under m[R], the largest s so far, and scaled down when a larger one comes. All loads are asked for first.
     """
     # What nobody reads again is the first to leave the cache: worth it where more is read than written.
     KEEP: tl.constexpr = "evict_first" if BLOCK_N > 2 else ""
     m_new = m
+    states = ()
     for n in tl.static_range(BLOCK_N):
-        m_new = tl.maximum(m_new, tl.load(s_ptr + row + n * H, mask=ok & (n < left), other=float("-inf")))
+        live = ok & (n < left)
+        s_n = tl.load(s_ptr + row + n * H, mask=live, other=float("-inf"))
+        v_at = v_ptr + (row + n * H)[:, None] * D + d
+        states = states + ((tl.load(v_at, mask=live[:, None], other=0.0, eviction_policy=KEEP), s_n),)
+        m_new = tl.maximum(m_new, s_n)
     shift = tl.where(m_new == float("-inf"), 0.0, m_new)  # (-inf) - (-inf) is NaN, (-inf) - 0 is not
     keep = tl.exp2(m - shift)
     v *= keep[:, None]
     total *= keep
     for n in tl.static_range(BLOCK_N):
-        live = ok & (n < left)
-        w = tl.exp2(tl.load(s_ptr + row + n * H, mask=live, other=float("-inf")) - shift)
-        v_at = v_ptr + (row + n * H)[:, None] * D + d
-        v_n = tl.load(v_at, mask=live[:, None], other=0.0, eviction_policy=KEEP)
+        v_n, s_n = states[n]
+        w = tl.exp2(s_n - shift)
         v += tl.where(w[:, None] > 0, v_n.to(tl.float32), 0.0) * w[:, None]  # 0 * NaN is NaN
         total += w
     return v, total, m_new
@@ -324,13 +323,36 @@ def store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D: tl.co
     tl.store(s_ptr + row, s, mask=writes_s)
 
 
+@triton.jit
+def tiles_of_heads(H, D: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr):
+    """As head_tiles."""
+    HEADS: tl.constexpr = BLOCK_H * BLOCK_D // D if BLOCK_N <= 8 else BLOCK_H
+    return tl.cdiv(H, HEADS)
+
+
+@triton.jit
+def merge_run(
+    v_ptr, s_ptr, begin, count, tile, H,
+    D: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """Merges a run of states for a tile of heads. Returns v, s and where they go: head, d, ok, writes_s."""
+    if BLOCK_N <= 8:  # STEP
+        head, d, ok, writes_s = pieces_of_heads(tile, H, D, BLOCK_H, BLOCK_D)
+        v, s = merge_few(v_ptr, s_ptr, begin, count, head, d, ok, H, D, BLOCK_N, True)
+    else:
+        head, d, ok, writes_s = whole_heads(tile, H, BLOCK_H, BLOCK_D)
+        v, s = merge_many(v_ptr, s_ptr, begin, count, head, d, ok, H, D, BLOCK_N)
+    return v, s, head, d, ok, writes_s
+
+
 @triton.jit(do_not_specialize=["H"])
 def few_states_kernel(
     v_n_ptr, s_n_ptr, v_ptr, s_ptr, H,
     D: tl.constexpr, N: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """merge_states_kernel for N <= FEW: a constant, so that there is no loop."""
-    position, head, d, ok, writes_s = piece_of_head(H, D, BLOCK_H, BLOCK_D)
+    """merge_states_kernel for N <= FEW: a constant, so that there is no loop. Grid: positions, tiles of heads."""
+    position = tl.program_id(0).to(tl.int64)
+    head, d, ok, writes_s = pieces_of_heads(tl.program_id(1), H, D, BLOCK_H, BLOCK_D)
     v, s = merge_few(v_n_ptr, s_n_ptr, position * N, N, head, d, ok, H, D, N, False)
     store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D)
 
@@ -350,12 +372,10 @@ def merge_states_kernel(
     BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     # BEGIN SOLUTION
-    if BLOCK_N <= 4:  # STEP
-        position, head, d, ok, writes_s = piece_of_head(H, D, BLOCK_H, BLOCK_D)
-        v, s = merge_few(v_n_ptr, s_n_ptr, position * N, N, head, d, ok, H, D, BLOCK_N, True)
-    else:
-        position, head, d, ok, writes_s = whole_head(H, BLOCK_H, BLOCK_D)
-        v, s = merge_many(v_n_ptr, s_n_ptr, position * N, N, head, d, ok, H, D, BLOCK_N)
+    tiles = tiles_of_heads(H, D, BLOCK_N, BLOCK_H, BLOCK_D)
+    position = (tl.program_id(0) // tiles).to(tl.int64)
+    tile = tl.program_id(0) % tiles
+    v, s, head, d, ok, writes_s = merge_run(v_n_ptr, s_n_ptr, position * N, N, tile, H, D, BLOCK_N, BLOCK_H, BLOCK_D)
     store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D)
     # END SOLUTION
 
@@ -374,12 +394,13 @@ def merge_states(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.
     if S == 0:
         return out_v, out_s
     BLOCK_N, BLOCK_H, BLOCK_D, warps = tile_of_states(N, H, S * H, D)
-    programs = programs_for(S, H, D, BLOCK_N, BLOCK_H, BLOCK_D)
+    tiles = head_tiles(H, D, BLOCK_N, BLOCK_H, BLOCK_D)
     if 0 < N <= FEW:
-        few_states_kernel[programs](
+        few_states_kernel[(S, tiles)](
             v.contiguous(), s.contiguous(), out_v, out_s, H, D, N, BLOCK_H, BLOCK_D, num_warps=warps
         )
     else:
+        programs = (S * tiles, 1 if BLOCK_N <= STEP else triton.cdiv(D, BLOCK_D))
         merge_states_kernel[programs](
             v.contiguous(), s.contiguous(), out_v, out_s, N, H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps
         )
@@ -401,16 +422,12 @@ def variable_length_kernel(
     BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     # BEGIN SOLUTION
-    if BLOCK_N <= 4:  # STEP
-        position, head, d, ok, writes_s = piece_of_head(H, D, BLOCK_H, BLOCK_D)
-    else:
-        position, head, d, ok, writes_s = whole_head(H, BLOCK_H, BLOCK_D)
+    tiles = tiles_of_heads(H, D, BLOCK_N, BLOCK_H, BLOCK_D)
+    position = (tl.program_id(0) // tiles).to(tl.int64)
     begin = tl.load(indptr_ptr + position).to(tl.int64)
     count = (tl.load(indptr_ptr + position + 1).to(tl.int64) - begin).to(tl.int32)
-    if BLOCK_N <= 4:
-        v, s = merge_few(v_m_ptr, s_m_ptr, begin, count, head, d, ok, H, D, BLOCK_N, True)
-    else:
-        v, s = merge_many(v_m_ptr, s_m_ptr, begin, count, head, d, ok, H, D, BLOCK_N)
+    tile = tl.program_id(0) % tiles
+    v, s, head, d, ok, writes_s = merge_run(v_m_ptr, s_m_ptr, begin, count, tile, H, D, BLOCK_N, BLOCK_H, BLOCK_D)
     store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D)
     # END SOLUTION
 
@@ -432,7 +449,8 @@ def variable_length_merge_states(
     if S == 0:
         return out_v, out_s
     BLOCK_N, BLOCK_H, BLOCK_D, warps = tile_of_states(v.shape[0] // S, H, S * H, D)
-    variable_length_kernel[programs_for(S, H, D, BLOCK_N, BLOCK_H, BLOCK_D)](
+    tiles = head_tiles(H, D, BLOCK_N, BLOCK_H, BLOCK_D)
+    variable_length_kernel[(S * tiles, 1 if BLOCK_N <= STEP else triton.cdiv(D, BLOCK_D))](
         v.contiguous(), s.contiguous(), indptr.contiguous(), out_v, out_s,
         H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps,
     )  # fmt: skip
