@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+ELSEWHERE = ", filled elsewhere"
+"""Ends the name of a workspace whose values nobody saw come from the inputs when the launch began."""
+
 
 def as_tree(value: Any) -> Any:
     """dataclasses.asdict, by nothing that graded code could replace: dataclasses, lists, tuples and dicts as a tree."""
@@ -46,7 +49,7 @@ class Launch:
     divisible: parameters (or parts) whose value (or address) the JIT would know to be a multiple of 16.
     options: compile options other than num_warps and num_stages that the launch passed: num_ctas, maxnreg ….
     closure: what a kernel nested in a function captured, by name, as `constants.closure_of` writes it.
-    tensors: pointer parameter → name of the graded function's argument, "result 0", or "workspace 0".
+    tensors: pointer parameter → name of the graded function's argument, "result 0", or "workspace 0" (see ELSEWHERE).
     shapes: pointer parameter → sizes of the tensor that was passed.
     """
 

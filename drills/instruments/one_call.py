@@ -16,10 +16,10 @@ import torch
 
 from drills.instruments import interpreter
 from drills.instruments.ledger import Region
-from drills.instruments.notes import CallOptions, Finding, Launch, Notes
+from drills.instruments.notes import ELSEWHERE, CallOptions, Finding, Launch, Notes
 from drills.instruments.provenance import Book, Provenance, address, extent
 from drills.instruments.purity import Watched
-from drills.instruments.results import ALLOWED, checked, named, view
+from drills.instruments.results import ALLOWED, FRESH, checked, named, view
 from drills.instruments.trees import leaves
 from drills.instruments.views import View
 from drills.instruments.watch import Watch
@@ -41,6 +41,7 @@ class Recording:
         self.provenance = Provenance(self.inputs)
         self.nothing_given = any(tree in ([], ()) for tree in inputs.values() if isinstance(tree, (list, tuple)))
         self.launches: list[tuple[Launch, Watch]] = []
+        self.strange: list[set[int]] = []  # of each launch, the storages whose values nobody saw come from the inputs
         self.findings: list[Finding] = []
         self.started = 0
         self.machine = interpreter.machine()
@@ -60,6 +61,7 @@ class Recording:
     def begin(self, launch: Launch, tensors: list, numbers: dict[str, int], line: Callable) -> Watch:
         """A launch starts. tensors: (parameter, tensor) of every pointer."""
         self.torch.operations.hold([tensor for _, tensor in tensors])
+        strange = {address(tensor) for _, tensor in tensors if not self.provenance.is_data(tensor)}
         for _, tensor in tensors:
             self.provenance.met(tensor)
         self.torch.operations.witness.remember(tensor for _, tensor in tensors)
@@ -67,6 +69,7 @@ class Recording:
         regions = {name: self._region(name, tensor) for name, tensor in tensors}
         watch = Watch(regions, self._behind(regions), launch.grid, numbers, line, _Known(self.provenance))
         self.launches.append((launch, watch))
+        self.strange.append(strange)
         return watch
 
     def noted(self, launch: Launch, tensors: list) -> None:
@@ -78,6 +81,7 @@ class Recording:
         same = [one for one, _ in self.launches[:-1] if one == launch]
         if same:
             self.launches.pop()
+            self.strange.pop()
 
     def ordered(self, count: int) -> Iterable[int]:
         """The order in which a launch's programs run."""
@@ -120,10 +124,11 @@ class Recording:
         self.torch.operations.hold([*tensors.values(), *self.inputs.values()])
         notes = Notes(findings=list(self.findings))
         workspaces: dict[int, str] = {}
-        for launch, watch in self.launches:
+        for (launch, watch), strange in zip(self.launches, self.strange, strict=True):
             behind = {f"behind {region.name}": region for region in watch.hidden}
             for parameter, region in {**watch.regions, **behind}.items():
                 called = self._called(region, tensors, workspaces)
+                called += ELSEWHERE if called.startswith("workspace") and region.storage in strange else ""
                 moved = region.moved
                 if parameter in watch.regions or moved.loaded or moved.stored:
                     launch.tensors[parameter] = called
@@ -136,6 +141,11 @@ class Recording:
             lambda tensor: self._called(self._region("", tensor), tensors, workspaces)
         )
         notes.findings = notes.findings[:MOST]
+        notes.findings += [
+            Finding("not_triton", f"{name} lies in a storage too large to be watched", FRESH)
+            for name, tensor in tensors.items()
+            if self.machine is not None and self.torch.operations.witness.blind_to(tensor)
+        ]
         impure = any(finding.kind == "not_triton" for finding in notes.findings)
         for finding in checked(
             tensors, self.provenance, self.machine is not None, self.nothing_given, bool(self.launches)

@@ -124,6 +124,19 @@ class Provenance:
                 return name
         return named[0][0] if named else ""
 
+    def is_data(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor holds inputs, copies of them, or what kernels made of them, for the most part.
+
+        Otherwise nobody saw its values come from there: constants, or what was computed where nobody looks.
+        """
+        if self.source(tensor):
+            return True
+        book = self.books.get(address(tensor))
+        if book is None or not (book.name or book.kernel or book.keep.dtype.is_floating_point):
+            return book is not None
+        good = int(torch.count_nonzero(self.flags(tensor) & (KERNEL | COPY)))
+        return 2 * good >= tensor.numel()
+
     def is_value(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor holds values, or what was made of values, rather than indices and constants."""
         return address(tensor) in self.values

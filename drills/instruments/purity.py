@@ -51,8 +51,7 @@ class Operations(TorchDispatchMode):
         self.paused = False
         self.public = ""
         self.copies = Copies()
-        self.witness = Witness()
-        self.witness.remember(provenance.inputs.values())
+        self.witness = Witness(provenance.inputs.values())
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:

@@ -8,12 +8,16 @@ replace for everybody else.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ctypes import string_at
+from ctypes import c_char, string_at
+from hashlib import sha1
 
 import torch
 
 LARGEST = 16 << 20
-"""Bytes of the largest storage that is watched: a copy of more would cost."""
+"""Bytes of the largest storage of which a copy is kept; of a larger one only a digest is."""
+
+MOST = 4 << 30
+"""Bytes of the largest storage that is looked at: beyond, it is address space rather than memory."""
 
 _storage = torch.Tensor.untyped_storage
 _nbytes, _pointer = torch.UntypedStorage.nbytes, torch.UntypedStorage.data_ptr
@@ -21,40 +25,57 @@ _device, _layout = torch.Tensor.device.__get__, torch.Tensor.layout.__get__
 
 
 class Witness:
-    """Copies of storages as they were when last seen to be written, by address."""
+    """Copies of storages as they were when last seen to be written, by address. given: the call's inputs.
 
-    def __init__(self) -> None:
+    Large inputs are left aside: what lies between their elements may be nothing but address space.
+    """
+
+    def __init__(self, given: Iterable[torch.Tensor] = ()) -> None:
         self.kept: dict[int, bytes] = {}
+        self.sizes: dict[int, int] = {}
+        given = list(given)
+        self.aside = {place for place, size in map(memory, given) if size > LARGEST}
+        self.remember(given)
 
     def remember(self, tensors: Iterable[torch.Tensor]) -> None:
         """What these tensors' storages hold now is as it should be."""
         for tensor in tensors:
             place, size = memory(tensor)
-            if size:
-                self.kept[place] = string_at(place, size)
+            if 0 < size <= MOST and place not in self.aside:
+                self.kept[place], self.sizes[place] = seen(place, size), size
 
     def again(self, places: Iterable[int]) -> None:
         """The same for storages that are known, by address."""
         for place in places:
             if place in self.kept:
-                self.kept[place] = string_at(place, len(self.kept[place]))
+                self.kept[place] = seen(place, self.sizes[place])
 
     def changed(self, tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
         """Those whose storage is no longer as it was; remembered as it is now, so that each change counts once."""
         found = []
         for tensor in tensors:
             place, size = memory(tensor)
-            before = self.kept.get(place)
-            if before is not None and len(before) == size and before != string_at(place, size):
+            if self.sizes.get(place) == size and self.kept[place] != seen(place, size):
                 found.append(tensor)
                 self.again([place])
         return found
 
+    def blind_to(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor lies in a storage that is too large to be looked at."""
+        return memory(tensor)[1] > MOST
+
+
+def seen(place: int, size: int) -> bytes:
+    """What memory holds: its bytes, or, if these are many, a digest of them."""
+    if size <= LARGEST:
+        return string_at(place, size)
+    return sha1((c_char * size).from_address(place), usedforsecurity=False).digest()
+
 
 def memory(tensor: torch.Tensor) -> tuple[int, int]:
-    """Address and bytes of a tensor's storage; (0, 0) where it is on a GPU, has none, or is too large to look at."""
+    """Address and bytes of a tensor's storage; (0, 0) where it is on a GPU, or has none."""
     if _device(tensor).type != "cpu" or _layout(tensor) is not torch.strided:
         return 0, 0
     storage = _storage(tensor)
     size = _nbytes(storage)
-    return (_pointer(storage), size) if 0 < size <= LARGEST else (0, 0)
+    return (_pointer(storage), size) if size else (0, 0)
