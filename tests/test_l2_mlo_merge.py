@@ -51,6 +51,11 @@ def half_outputs_that_cancel():
     return torch.zeros(4, 1), torch.tensor([[1.5], [1.5], [0.5], [0.5]]), o
 
 
+def wide(x):
+    """The same values, every third of a vector three times as long."""
+    return x.repeat_interleave(3)[::3]
+
+
 def neutral(parts):
     """An empty part of the same shape, whose payload is NaN."""
     return make_empty(parts, torch.ones_like(parts[0], dtype=torch.bool), math.nan)
@@ -296,8 +301,8 @@ def test_half_outputs_that_nearly_cancel(drill):
 @pytest.mark.graded("merge_pair", "memory")
 def test_parts_of_other_strides(drill):
     m_a, l_a, o_a, m_b, l_b, o_b = as_pair(*parts_of(drill.rng, 2, H=4))
-    o_a, m_b = o_a.t().contiguous().t(), m_b.repeat_interleave(3)[::3]
-    drill.merge_pair(m_a, l_a, o_a, m_b, l_b, o_b).agrees()
+    drill.merge_pair(wide(m_a), l_a, o_a.t().contiguous().t(), m_b, wide(l_b), o_b).agrees()
+    drill.merge_pair(m_a, wide(l_a), o_a, wide(m_b), l_b, o_b.t().contiguous().t()).agrees()
 
 
 @pytest.mark.graded("merge_pair", "memory")

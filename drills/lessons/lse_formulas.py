@@ -183,6 +183,13 @@ def unshifted_merge(v, s):
     return (w[..., None] * v).sum(0) / total[..., None], torch.log(total.float()).double()
 
 
+def unshifted_merge_guarded(v, s):
+    """The same, and a sum of 0 is not divided by."""
+    gone = (torch.exp(s.float()).sum(0) == 0)[..., None]
+    out, lse = unshifted_merge(v, s)
+    return torch.where(gone, 0.0, out), lse
+
+
 def all_empty(s: Tensor) -> Tensor:
     return largest(s, 0) == -math.inf
 
