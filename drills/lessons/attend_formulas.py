@@ -238,5 +238,9 @@ def rows_heads_first(q, k, v, scale=None):
     return v_out.transpose(0, 1).reshape(q.shape), s_out.t().reshape(requests, heads)
 
 
+def keys_and_values_swapped(q, k, v, scale=None):
+    return shared(q, v, k, scale)
+
+
 def keys_as_values(q, k, v, scale=None):
     return shared(q, k, k, scale)

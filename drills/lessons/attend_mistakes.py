@@ -30,6 +30,7 @@ NATURAL = (
 )
 PHYSICAL, LAST, SCALE, STATE = "pages-in-physical-order", "the-last-page", "the-scale", "a-state-from-m-and-l"
 ADDRESS, RUNNING = "an-address-with-its-axes-swapped", "the-running-max"
+SWAPPED = "The keys were taken for the values, and the values for the keys."
 STRIDES = "was read as if it were contiguous: use its strides, or copy it with contiguous() first."
 
 SCALES = (
@@ -169,6 +170,9 @@ SHARED = (
         ADDRESS,
     ),
     Mistake(
+        "shared_keys_and_values_swapped", "attend_shared", formulas.keys_and_values_swapped, SWAPPED, ADDRESS
+    ),
+    Mistake(
         "shared_strides_ignored", "attend_shared", says=f"q, k or v {STRIDES}", anchor=ADDRESS,
         cases=with_strides(draw_shared), **ignoring(formulas.shared, (0,), (1,), (2,), (1, 2)),
     ),
@@ -205,6 +209,11 @@ PAGED = (
     _keys("table_starts_at_zero", table.keys_from_entry_zero,
           "indptr was taken to start at 0. Request i owns indices[indptr[i] : indptr[i + 1]], whatever indptr[0] is.",
           PHYSICAL, draws.draw_late_table),
+    _keys("runs_start_at_zero", table.keys_from_first_entry,
+          "Every request's pages were taken from the first entry of indices on. Request i's begin at indptr[i].",
+          PHYSICAL),
+    _keys("first_page_only", table.keys_first_page_only,
+          "Only the first page of a request was read. It owns all of indices[indptr[i] : indptr[i + 1]].", PHYSICAL),
     _keys("last_len_ignored", table.keys_of_full_pages, FULL, LAST),
     _keys("last_page_dropped", table.keys_without_last_page,
           "The last page was left out. It counts too, with its first last_page_len keys.", LAST),
@@ -233,6 +242,7 @@ PAGED = (
     _keys("keys_as_values", table.keys_for_both,
           "The keys were read again where the values should be: these start page_size * Hkv * D after the keys.",
           ADDRESS),
+    _keys("keys_and_values_swapped", table.keys_swapped, SWAPPED, ADDRESS),
     Mistake(
         "paged_strides_ignored", "attend_paged", says=f"q or the cache {STRIDES}", anchor=ADDRESS,
         cases=with_strides(draw_paged), **ignoring(formulas.paged, (0,), (1,)),

@@ -63,6 +63,22 @@ def keys_from_entry_zero(kv_cache, indptr, indices, last_page_len, i):
     return keys_of(kv_cache, indptr - indptr[0], indices, last_page_len, i)
 
 
+def keys_from_first_entry(kv_cache, indptr, indices, last_page_len, i):
+    """Every request's pages begin at the first entry of `indices`."""
+    return gather(kv_cache, indices[: int(indptr[i + 1])], int(last_page_len[i]))
+
+
+def keys_swapped(kv_cache, indptr, indices, last_page_len, i):
+    k, v = keys_of(kv_cache, indptr, indices, last_page_len, i)
+    return v, k
+
+
+def keys_first_page_only(kv_cache, indptr, indices, last_page_len, i):
+    """One page a request, whole if it is not the last one."""
+    own = pages(indptr, indices, i)
+    return gather(kv_cache, own[:1], int(last_page_len[i]) if len(own) == 1 else kv_cache.shape[2])
+
+
 def keys_heads_first_page(kv_cache, indptr, indices, last_page_len, i):
     """A page addressed as [2, Hkv, page_size, D]."""
     count, two, size, heads, dim = kv_cache.shape

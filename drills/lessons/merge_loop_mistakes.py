@@ -9,6 +9,7 @@ import torch
 
 from drills.lessons import merge_cases as draws
 from drills.lessons import merge_loop_rules as loops
+from drills.lessons import merge_rules as rules
 from drills.lessons.merge_causes import MANY, NOT_IN_PLACE, TWO, Cause
 
 LOOP_CAUSES = (
@@ -86,6 +87,13 @@ LOOP_CAUSES = (
         "The padding of the last block counts as states with s = 0. Load s with other=float('-inf'): padding is empty.",
         exercises=MANY,
         sizes=(("N", 3), ("S", 2), ("H", 5)),
+    ),
+    Cause(
+        "starts_at_zero",
+        (rules.started(0.0),),
+        "padding-that-weighs-something",
+        "The running state starts with s = 0, which weighs 2^0 = 1. Before the first state it is empty: s = -inf.",
+        exercises=MANY,
     ),
     Cause(
         "not_rescaled",

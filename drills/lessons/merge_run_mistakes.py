@@ -43,6 +43,32 @@ def start_ignored(v, s, indptr):
     return on_runs(merge)(v, s, indptr - indptr[0])
 
 
+def first_run_from_zero(v, s, indptr):
+    return on_runs(merge)(v, s, torch.cat([torch.zeros_like(indptr[:1]), indptr[1:]]))
+
+
+def read_as_int32(v, s, indptr):
+    """int64 entries read as int32: on a little-endian machine, each is followed by the 0 of its upper half."""
+    return on_runs(merge)(v, s, indptr.contiguous().view(torch.int32)[: len(indptr)])
+
+
+def int64_runs(v, s, rng):
+    """Equal runs, with an int64 indptr."""
+    v, s, indptr = draws.equal_runs(v, s, rng)
+    return v, s, indptr.long()
+
+
+def past_its_end(block: int) -> Formula:
+    """The last block of a run goes on with the rows of the next one, as far as there are rows."""
+
+    def formula(v, s, indptr):
+        bounds = indptr.tolist()
+        ends = [min(len(s), a + -(-(b - a) // block) * block) for a, b in zip(bounds, bounds[1:], strict=False)]
+        return merge_runs(merge, v, s, list(zip(bounds, ends, strict=False)))
+
+    return formula
+
+
 def last_run_to_the_end(v, s, indptr):
     return on_runs(merge)(v, s, torch.cat([indptr[:-1], torch.tensor([len(s)])]))
 
@@ -114,6 +140,23 @@ RUN_MISTAKES = (
         start_ignored,
         "The rows are counted from 0, but indptr[0] may exceed 0: rows before it belong to no position.",
         INDPTR,
+        variants=(first_run_from_zero,),
+    ),
+    Mistake(
+        "indptr_read_as_int32",
+        "variable_length_merge_states",
+        read_as_int32,
+        "indptr is int64 here and was read as int32, so every second entry is 0. Load it with the type that it has.",
+        INDPTR,
+        cases=draws.cases(int64_runs),
+    ),
+    Mistake(
+        "run_past_its_end",
+        "variable_length_merge_states",
+        past_its_end(4),
+        "The last block of a run goes on into the next run. Mask the rows with indptr[i + 1], not with their number.",
+        INDPTR,
+        variants=tuple(past_its_end(block) for block in (2, 8, 16, 32, 64, 128)),
     ),
     Mistake(
         "indptr_end_ignored",
