@@ -17,7 +17,8 @@ SHAPES = [(), (1,), (4,), (4, 1), (1, 4), (2, 4), (8,)]
 KINDS = [tl.int1, tl.int8, tl.int32, tl.int64, tl.uint32, tl.float16, tl.bfloat16, tl.float32, tl.float64]
 INTEGERS = [-(2**31), -3, 0, 1, 7, 2**31 - 1, 5, 2]
 LITERALS = [0, 3, -1, 2**31 - 1, 2**31, 2**40, 2**63, 0.5, -1.5, 1e300, math.nan, True]
-NAMES = [name for name in vars(shortcuts.Shortcuts) if not name.startswith("__")]
+OTHERS = ("where", "expand_dims", "broadcast_impl_value")
+NAMES = [name for name in vars(shortcuts.Shortcuts) if not name.startswith("__") and name not in OTHERS]
 MORE = {"add": (True,), "sub": (True,), "mul": (True,)}
 POINTER = tl.pointer_type(tl.float32)
 
@@ -44,13 +45,25 @@ def outcome(method, *operands):
             made = method(*operands)
         except Exception as error:
             return type(error)
-    data = made.handle.data
-    return str(made.type), made.handle.dtype.name, str(data.dtype), data.shape, data.tobytes()
+    return [
+        (
+            str(one.type),
+            one.handle.dtype.name,
+            str(one.handle.data.dtype),
+            one.handle.data.shape,
+            one.handle.data.tobytes(),
+        )
+        for one in (made if isinstance(made, tuple) else (made,))
+    ]
+
+
+def both(semantic, name):
+    return getattr(semantic, name), getattr(super(shortcuts.Shortcuts, semantic), name)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_two_tensors_give_the_same(semantic, name):
-    ours, theirs = getattr(semantic, name), getattr(super(shortcuts.Shortcuts, semantic), name)
+    ours, theirs = both(semantic, name)
     shapes = list(itertools.product(SHAPES, repeat=2))
     for left, right in itertools.product([*KINDS, POINTER], repeat=2):
         for number, (one, other) in enumerate(shapes):
@@ -62,11 +75,44 @@ def test_two_tensors_give_the_same(semantic, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_literal_gives_the_same(semantic, name):
-    ours, theirs = getattr(semantic, name), getattr(super(shortcuts.Shortcuts, semantic), name)
+    ours, theirs = both(semantic, name)
     for kind, shape, literal in itertools.product([*KINDS, POINTER], [(), (4,), (2, 4)], LITERALS):
         one, more = tensor(kind, shape), MORE.get(name, ())
         for operands in ((one, literal, *more), (literal, one, *more)):
             assert outcome(ours, *operands) == outcome(theirs, *operands), (kind, shape, literal)
+
+
+def test_a_choice_gives_the_same(semantic):
+    ours, theirs = both(semantic, "where")
+    kinds = [(tl.float32, tl.float32), (tl.int32, tl.int64), (tl.int32, tl.float32), (tl.float16, tl.float32)]
+    for (left, right), (held, one, other) in itertools.product([*kinds, (POINTER, POINTER)], triples()):
+        condition = tensor(tl.int1, held)
+        for operands in (
+            (tensor(left, one), tensor(right, other)),
+            (tensor(left, one), 0.0),
+            (1, tensor(right, other)),
+        ):
+            expected = outcome(theirs, condition, *operands)
+            assert outcome(ours, condition, *operands) == expected, (left, right, held, one, other)
+    assert outcome(ours, tensor(tl.int32, (4,)), tensor(tl.float32, (4,)), 1.0) == outcome(
+        theirs, tensor(tl.int32, (4,)), tensor(tl.float32, (4,)), 1.0
+    )
+
+
+def triples():
+    return itertools.product(SHAPES, [(), (4,), (4, 1)], [(), (4,), (1, 4)])
+
+
+@pytest.mark.parametrize("kind", KINDS + [POINTER])
+def test_an_axis_more_and_a_common_shape_are_the_same(semantic, kind):
+    for shape, axis in itertools.product(SHAPES, (-1, 0, 1, 2)):
+        operands = tensor(kind, shape), axis
+        ours, theirs = both(semantic, "expand_dims")
+        assert outcome(ours, *operands) == outcome(theirs, *operands), (shape, axis)
+    for one, other in itertools.product(SHAPES, repeat=2):
+        operands = tensor(kind, one), tensor(tl.int1, other)
+        ours, theirs = both(semantic, "broadcast_impl_value")
+        assert outcome(ours, *operands) == outcome(theirs, *operands), (one, other)
 
 
 def test_the_common_ones_are_done_at_once(semantic):

@@ -50,9 +50,9 @@ def values_of(one: Any, scalar: int, dtype: np.dtype) -> Any:
     return dtype.type(one) if scalar == FLOAT32 and type(one) in (int, float) else None
 
 
-def kind_of(lhs: Any, rhs: Any, scalar: Any, shape: tuple[int, ...]) -> Any:
-    """The type of a result of this shape: a block of the scalar type, if one of the two is a block."""
-    for one in (lhs, rhs):
+def kind_of(scalar: Any, shape: tuple[int, ...], *operands: Any) -> Any:
+    """The type of a result of this shape: a block of the scalar type, if one of the operands is a block."""
+    for one in operands:
         if type(one) is tl.tensor and one.type.is_block():
             kind = one.type
             return kind if kind.scalar is scalar and shape == tuple(kind.shape) else tl.block_type(scalar, list(shape))
@@ -73,7 +73,7 @@ def at_once(semantic: Any, lhs: Any, rhs: Any, operation: Any, kinds: frozenset[
     except ValueError:
         return None
     wanted = result or scalar
-    return semantic.tensor(plain.TensorHandle(values, wanted), kind_of(lhs, rhs, wanted, values.shape))
+    return semantic.tensor(plain.TensorHandle(values, wanted), kind_of(wanted, values.shape, lhs, rhs))
 
 
 def moved(semantic: Any, pointers: Any, offsets: Any) -> Any:
@@ -87,7 +87,7 @@ def moved(semantic: Any, pointers: Any, offsets: Any) -> Any:
         handle = semantic.builder.create_addptr(pointers.handle, offsets.handle)
     except ValueError:
         return None
-    return semantic.tensor(handle, kind_of(pointers, offsets, scalar, handle.data.shape))
+    return semantic.tensor(handle, kind_of(scalar, handle.data.shape, pointers, offsets))
 
 
 def shortened(name: str, operation: Any, kinds: frozenset[int], result: Any = None) -> Any:
@@ -104,8 +104,43 @@ def shortened(name: str, operation: Any, kinds: frozenset[int], result: Any = No
     return method
 
 
+def chosen(semantic: Any, condition: Any, lhs: Any, rhs: Any) -> Any:
+    """`where` of numbers; None if Triton must do it."""
+    scalar = common(lhs, rhs)
+    if id(scalar) not in NUMBERS or type(condition) is not tl.tensor or condition.type.scalar is not tl.int1:
+        return None
+    dtype, holds = DTYPES[id(scalar)], condition.handle.data
+    left, right = values_of(lhs, id(scalar), dtype), values_of(rhs, id(scalar), dtype)
+    if left is None or right is None or not isinstance(holds, np.ndarray) or holds.dtype != np.bool_:
+        return None
+    try:
+        values = np.where(holds, left, right)
+    except ValueError:
+        return None
+    return semantic.tensor(plain.TensorHandle(values, scalar), kind_of(scalar, values.shape, condition, lhs, rhs))
+
+
 class Shortcuts:
     """Methods of a TritonSemantic; it stands before that among a class's bases."""
+
+    def broadcast_impl_value(self, lhs: Any, rhs: Any) -> tuple[Any, Any]:
+        """Two values in one shape; most have it already."""
+        left, right = lhs.type.is_block(), rhs.type.is_block()
+        if left is right and (not left or lhs.handle.data.shape == rhs.handle.data.shape):
+            return lhs, rhs
+        return super().broadcast_impl_value(lhs, rhs)
+
+    def expand_dims(self, input: Any, axis: int) -> Any:
+        """An axis of one element more."""
+        if axis < 0 or not input.type.is_block():
+            return super().expand_dims(input, axis)
+        made = self.builder.create_expand_dims(input.handle, axis)
+        return self.tensor(made, tl.block_type(input.type.scalar, list(made.data.shape)))
+
+    def where(self, condition: Any, x: Any, y: Any) -> Any:
+        """x where the condition holds, else y."""
+        made = chosen(self, condition, x, y)
+        return super().where(condition, x, y) if made is None else made
 
     add = shortened("add", np.add, NUMBERS)
     sub = shortened("sub", np.subtract, NUMBERS)
