@@ -250,8 +250,8 @@ def test_equal_scores_of_any_size_in_pages(drill, score):
 
 
 @pytest.mark.graded("attend_paged", "edge")
-def test_a_hundred_requests_with_own_pages(drill):
-    drill.attend_paged(*paged_case(drill.rng, (1, 3, 0, 5) * 25, Hq=3, D=2)).agrees()
+def test_seventy_requests_with_own_pages(drill):
+    drill.attend_paged(*paged_case(drill.rng, (1, 3, 0, 5, 2) * 14, Hq=3, D=2)).agrees()
 
 
 @pytest.mark.graded("attend_paged", "edge")
@@ -337,8 +337,8 @@ def test_equal_scores_of_any_size_on_both_sides(drill, score):
 
 
 @pytest.mark.graded("cascade", "edge")
-def test_a_hundred_requests_of_a_cascade(drill):
-    drill.cascade(*cascade_case(drill.rng, P=3, D=2, lengths=(1, 3, 0, 5) * 25)).agrees()
+def test_seventy_requests_of_a_cascade(drill):
+    drill.cascade(*cascade_case(drill.rng, P=3, D=2, lengths=(1, 3, 0, 5, 2) * 14)).agrees()
 
 
 @pytest.mark.graded("cascade", "edge")
@@ -434,8 +434,8 @@ def test_equal_scores_of_any_size_at_every_level(drill, score):
 
 
 @pytest.mark.graded("multi_level_cascade", "edge")
-def test_a_hundred_requests_in_twenty_groups(drill):
-    case = level_case(drill.rng, [[0, 100], list(range(0, 101, 5))], [[3], [1, 3, 0, 5] * 5], B=100, D=2)
+def test_seventy_requests_in_fourteen_groups(drill):
+    case = level_case(drill.rng, [[0, 70], list(range(0, 71, 5))], [[3], [1, 3, 0, 5, 2, 4, 1] * 2], B=70, D=2)
     drill.multi_level_cascade(*case).agrees()
 
 
