@@ -1,6 +1,7 @@
 """The instruments around one call of graded code: a recorder in Triton's interpreter, guard zones, poison, purity.
 
     status = install()                                  once, before the graded file is imported
+    interpreter.remember(vars(module))                  once, when it is imported
     placed = place(args, device, names)                 arguments in guarded memory
     with recording(options, inputs) as record:          one call
         results = function(*placed.args)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import linecache
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +30,8 @@ SHOWN = 8
 MOST = 24
 """Findings of launches that one call is told of."""
 
+AS_IT_IS = "Kernels are run here by numpy and by Triton's own Python: leave both as they are."
+
 
 class Recording:
     """What happens between the call and the return of one graded function; also the interpreter's `Recorder`."""
@@ -44,6 +46,7 @@ class Recording:
         self.strange: list[set[int]] = []  # of each launch, the storages whose values nobody saw come from the inputs
         self.findings: list[Finding] = []
         self.started = 0
+        self.replaced = ""
         self.machine = interpreter.machine()
         self.torch = Watched(self.provenance, self._impure, options.empty_fill == "poison")
 
@@ -60,6 +63,7 @@ class Recording:
 
     def begin(self, launch: Launch, tensors: list, numbers: dict[str, int], line: Callable) -> Watch:
         """A launch starts. tensors: (parameter, tensor) of every pointer."""
+        self._look_for_changes()
         self.torch.operations.hold([tensor for _, tensor in tensors])
         strange = {address(tensor) for _, tensor in tensors if not self.provenance.is_data(tensor)}
         for _, tensor in tensors:
@@ -67,7 +71,7 @@ class Recording:
         self.torch.operations.witness.remember(tensor for _, tensor in tensors)
         launch.shapes = {name: list(tensor.size()) for name, tensor in tensors}
         regions = {name: self._region(name, tensor) for name, tensor in tensors}
-        watch = Watch(regions, self._behind(regions), launch.grid, numbers, line, _Known(self.provenance))
+        watch = Watch(regions, self._behind(regions), launch.grid, numbers, line, _Known(self))
         self.launches.append((launch, watch))
         self.strange.append(strange)
         return watch
@@ -96,18 +100,34 @@ class Recording:
         """Decides which masked-off lanes of the launch that runs read NaN and which a large number."""
         return (self.options.order_seed or 0) + self.started
 
+    def called_python(self, name: str, line: int, file: str) -> None:
+        """A kernel uses a Python function, which can do here what no kernel can."""
+        source = linecache.getline(file, line).strip()
+        got = f"a kernel calls {name}, which is no kernel but a Python function"
+        finding = Finding("compile_error", got, likely=f"Put @triton.jit above {name}.", line=line, source=source)
+        if finding not in self.findings:
+            self.findings.append(finding)
+
     def end(self, watch: Watch) -> None:
         """A launch has ended, or was left by an exception."""
+        self._look_for_changes(codes=False)
         for region in [*watch.regions.values(), *watch.hidden]:
             self.provenance.stored(region)
         self.torch.operations.witness.again({region.storage for region in [*watch.regions.values(), *watch.hidden]})
         watch.settle()
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
+    def paused(self) -> AbstractContextManager[None]:
         """Within, torch operations are the interpreter's own."""
+        return self._told(True)
+
+    def resumed(self) -> AbstractContextManager[None]:
+        """Within, they are the learner's: while a kernel's own code runs."""
+        return self._told(False)
+
+    @contextmanager
+    def _told(self, paused: bool) -> Iterator[None]:
         operations = self.torch.operations
-        before, operations.paused = operations.paused, True
+        before, operations.paused = operations.paused, paused
         try:
             yield
         finally:
@@ -128,8 +148,9 @@ class Recording:
             behind = {f"behind {region.name}": region for region in watch.hidden}
             for parameter, region in {**watch.regions, **behind}.items():
                 called = self._called(region, tensors, workspaces)
-                called += ELSEWHERE if called.startswith("workspace") and region.storage in strange else ""
                 moved = region.moved
+                if moved.loaded and region.storage in strange and called.startswith("workspace"):
+                    called += ELSEWHERE
                 if parameter in watch.regions or moved.loaded or moved.stored:
                     launch.tensors[parameter] = called
                     if not watch.blind:
@@ -183,6 +204,14 @@ class Recording:
             return region.shown
         return workspaces.setdefault(region.storage, f"workspace {len(workspaces)}")
 
+    def _look_for_changes(self, codes: bool = True) -> None:
+        """A finding if something that kernels are run by is another than it was before the graded file was loaded."""
+        intact = getattr(self.machine, "intact", None)
+        lost = intact.changed(codes) if intact is not None else ""
+        if lost and not self.replaced:
+            self.replaced = lost
+            self.findings.insert(0, Finding("not_triton", f"{lost} was replaced or changed", likely=AS_IT_IS))
+
     def _impure(self, what: str, line: int | None, file: str) -> None:
         """An operation that has no place outside a kernel."""
         source = linecache.getline(file, line or 0).strip()
@@ -194,15 +223,16 @@ class Recording:
 class _Known(Sequence):
     """All tensors of the call as regions, made only if somebody looks."""
 
-    def __init__(self, provenance: Provenance) -> None:
-        self.provenance = provenance
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
 
     @cached_property
     def regions(self) -> list[Region]:
         """Inputs, and what the function allocated."""
-        known = self.provenance
-        inputs = [Region(name, name, view(tensor), address(tensor)) for name, tensor in known.inputs.items()]
-        return inputs + [whole(storage, book, book.name or "a workspace") for storage, book in known.books.items()]
+        known = self.recording.provenance
+        with self.recording.paused():
+            inputs = [Region(name, name, view(tensor), address(tensor)) for name, tensor in known.inputs.items()]
+            return inputs + [whole(storage, book, book.name or "a workspace") for storage, book in known.books.items()]
 
     def __len__(self) -> int:
         return len(self.regions)

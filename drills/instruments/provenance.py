@@ -23,13 +23,17 @@ SHADOWED = 1 << 28
 
 @dataclass
 class Book:
-    """What is known of one storage. flags: one a element of `itemsize` bytes; None if it is too large."""
+    """What is known of one storage. flags: one a element of `itemsize` bytes; None if it is too large.
+
+    brought: nobody saw it being allocated.
+    """
 
     itemsize: int
     flags: torch.Tensor | None
     keep: torch.Tensor
     name: str = ""
     kernel: bool = False
+    brought: bool = False
 
 
 @dataclass
@@ -62,6 +66,8 @@ class Provenance:
             self.values.add(address(tensor))
         if address(tensor) not in self.books and not self.source(tensor):
             self.allocated(tensor, 0)
+            if address(tensor) in self.books:
+                self.books[address(tensor)].brought = True
 
     def flags(self, tensor: torch.Tensor) -> torch.Tensor:
         """One flag an element, of the tensor's shape: a view that can be written where a book exists."""
@@ -125,17 +131,18 @@ class Provenance:
         return named[0][0] if named else ""
 
     def is_data(self, tensor: torch.Tensor) -> bool:
-        """Whether a tensor holds inputs, copies of them, or what kernels made of them, for the most part.
+        """Whether what a tensor holds comes from the inputs, as far as anybody saw, or is not written yet.
 
-        Otherwise nobody saw its values come from there: constants, or what was computed where nobody looks.
+        Otherwise it is constants, or was computed where nobody looks.
         """
         if self.source(tensor):
             return True
         book = self.books.get(address(tensor))
-        if book is None or not (book.name or book.kernel or book.keep.dtype.is_floating_point):
+        if book is None or not (book.brought or book.keep.dtype.is_floating_point):
             return book is not None
-        good = int(torch.count_nonzero(self.flags(tensor) & (KERNEL | COPY)))
-        return 2 * good >= tensor.numel()
+        flags = self.flags(tensor)
+        good = flags & (KERNEL | COPY) if book.brought else (flags == 0) | (flags & (KERNEL | COPY) > 0)
+        return 2 * int(torch.count_nonzero(good)) >= tensor.numel()
 
     def is_value(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor holds values, or what was made of values, rather than indices and constants."""

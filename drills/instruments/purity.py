@@ -7,6 +7,7 @@ reads them out, is reported with the learner's line. torch.empty comes back full
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 import torch
@@ -40,11 +41,27 @@ Report = Callable[[str, int | None, str], None]
 """Called with what was done, and the learner's line and file."""
 
 
-class Operations(TorchDispatchMode):
+class Dispatch(TorchDispatchMode):
+    """What torch is told to call. Graded code can ask torch for it, so it holds nothing but a function."""
+
+    def __init__(self, operations: Operations) -> None:
+        super().__init__()
+
+        def dispatch(self: Any, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+            return operations.dispatch(func, args, kwargs or {})
+
+        self.__torch_dispatch__ = MethodType(dispatch, self)
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """torch would wrap `__torch_dispatch__` for its compiler, and import that (2 s) on the first operation."""
+        return False
+
+
+class Operations:
     """Every operation that reaches torch's kernels."""
 
     def __init__(self, provenance: Provenance, report: Report, poison: bool) -> None:
-        super().__init__()
         self.provenance = provenance
         self.report = report
         self.poison = poison
@@ -53,20 +70,16 @@ class Operations(TorchDispatchMode):
         self.copies = Copies()
         self.witness = Witness(provenance.inputs.values())
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """torch would wrap `__torch_dispatch__` for its compiler, and import that (2 s) on the first operation."""
-        return False
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    def dispatch(self, func: Any, args: tuple, kwargs: dict) -> Any:
+        """Run one operation, and see what it was."""
         if self.paused:
-            return func(*args, **(kwargs or {}))
+            return func(*args, **kwargs)
         self.paused = True
         try:
             used = [tensor for _, tensor in leaves([args, kwargs], "")]
             self.hold(used)
-            result = func(*args, **(kwargs or {}))
-            self._judge(func, func._schema.name.split("::")[-1], args, kwargs or {}, result)
+            result = func(*args, **kwargs)
+            self._judge(func, func._schema.name.split("::")[-1], args, kwargs, result)
             written = [one for one, spec in zip(args, func._schema.arguments, strict=False) if writes(spec)]
             made = [tensor for _, tensor in leaves([result, written], "")]
             if not func.is_view:
@@ -150,29 +163,41 @@ class Operations(TorchDispatchMode):
         self.report(what, *peeks.learner_line())
 
 
-class Names(TorchFunctionMode):
+class Named(TorchFunctionMode):
+    """What torch is told to call, as `Dispatch` is."""
+
+    def __init__(self, names: Names) -> None:
+        super().__init__()
+
+        def function(self: Any, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+            return names.function(func, args, kwargs or {})
+
+        self.__torch_function__ = MethodType(function, self)
+
+
+class Names:
     """Public names of operations, and the methods that read values without reaching torch's kernels."""
 
     def __init__(self, operations: Operations) -> None:
-        super().__init__()
         self.operations = operations
 
-    def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    def function(self, func: Any, args: tuple, kwargs: dict) -> Any:
+        """Call one function of torch's, and see what it is called."""
         operations = self.operations
         if operations.paused:
-            return func(*args, **(kwargs or {}))
+            return func(*args, **kwargs)
         name = getattr(func, "__name__", "")
         if name in READERS and args and isinstance(args[0], torch.Tensor) and operations.provenance.is_value(args[0]):
             operations.say(f".{name}() {READS}")
         if name in SHOWN:
             operations.paused = True
             try:
-                return func(*args, **(kwargs or {}))
+                return func(*args, **kwargs)
             finally:
                 operations.paused = False
         before, operations.public = operations.public, operations.public or f"torch.{name.strip('_')}"
         try:
-            return func(*args, **(kwargs or {}))
+            return func(*args, **kwargs)
         finally:
             operations.public = before
 
@@ -182,17 +207,18 @@ class Watched:
 
     def __init__(self, provenance: Provenance, report: Report, poison: bool) -> None:
         self.operations = Operations(provenance, report, poison)
-        self.names = Names(self.operations)
+        self.modes = Named(Names(self.operations)), Dispatch(self.operations)
 
     def __enter__(self) -> Watched:
         peeks.listen(self._peeked)
-        self.names.__enter__()
-        self.operations.__enter__()
+        for mode in self.modes:
+            mode.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self.operations.__exit__(*error)
-        self.names.__exit__(*error)
+        for mode in reversed(self.modes):
+            mode.__exit__(*error)
+            vars(mode).clear()  # it held itself, and all that the call had
         peeks.listen(None)
 
     def _peeked(self) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from drills.instruments.interpreter import syntax
 from drills.instruments.notes import Finding
 
 MESSAGE_LIMIT = 2000
@@ -26,6 +27,7 @@ def load(file: Path, text: bytes | None = None) -> ModuleType:
     """
     text = file.read_bytes() if text is None else text
     remember_lines(str(file), text)
+    syntax.know(str(file), text)
     loader = importlib.machinery.SourceFileLoader(file.stem, str(file))
     module = importlib.util.module_from_spec(importlib.util.spec_from_file_location(file.stem, file, loader=loader))
     sys.modules[file.stem] = module

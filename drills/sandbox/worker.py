@@ -23,7 +23,7 @@ _numel, _element_size, _contiguous = raw.base("numel", "element_size", "contiguo
 
 def serve(sock: Any, config: dict[str, Any]) -> None:
     """Say what is on, load the graded file, answer calls until the parent hangs up."""
-    from drills.sandbox import alone
+    from drills.sandbox import alone, unreachable
 
     torch.set_num_threads(1)
     sys.stdin = open(os.devnull)  # noqa: SIM115  for as long as the process lives
@@ -36,6 +36,7 @@ def serve(sock: Any, config: dict[str, Any]) -> None:
     line.say({"nonce": config["nonce"], "status": as_tree(graded.status)})
     alone.hide_machinery()
     alone.refuse_debugger()
+    unreachable.close()
     alone.refuse_looks()
     loading = graded.load()
     line.say({"nonce": config["nonce"], **loading})
@@ -105,10 +106,11 @@ class Graded:
         self.module: Any = None
         if device == "cpu":
             os.environ["TRITON_INTERPRET"] = "1"
-        from drills.instruments import guards, install, one_call, results
+        from drills.instruments import guards, install, interpreter, one_call, results
 
         self.place, self.recording, self.kept = guards.place, one_call.Recording, results.Kept()
         self.status = install()
+        self.remember = interpreter.remember
         if device == "cuda":
             torch.zeros(1, device="cuda")  # so that starting CUDA counts as the grader's time, not the learner's
             self.settle = torch.cuda.synchronize
@@ -119,6 +121,7 @@ class Graded:
         """Load the file: {"functions": [...]} or {"raised": {...}}."""
         try:
             self.module = learner.load(self.file, self.text)
+            self.remember(vars(self.module))
             return {"functions": learner.functions(self.module)}
         except BaseException as error:
             return {"raised": learner.describe(error, self.file)}

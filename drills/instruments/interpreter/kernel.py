@@ -6,14 +6,17 @@ An exception in a kernel leaves it as it was raised, with the learner's own fram
 from __future__ import annotations
 
 import contextlib
+import dis
 import sys
 from collections.abc import Callable, Iterable
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, Protocol
 
 import numpy as np
 from triton.runtime import interpreter as plain
 from triton.runtime.autotuner import Autotuner
 
+from drills.instruments.intact import Intact
 from drills.instruments.interpreter import arguments
 from drills.instruments.interpreter import signature as sig
 from drills.instruments.interpreter.language import Language
@@ -26,7 +29,11 @@ from drills.instruments.watch import Watch
 
 
 class Recorder(Protocol):
-    """What the interpreter tells of a launch, and what it asks. paused: within, torch operations are not watched."""
+    """What the interpreter tells of a launch, and what it asks. paused: within, torch operations are not watched.
+
+    resumed: within that, they are again, since a kernel's own code has no use for any.
+    called_python: a kernel uses a plain Python function of its file.
+    """
 
     masked_fill: str
     turn: int
@@ -34,11 +41,16 @@ class Recorder(Protocol):
     def begin(self, launch: Launch, tensors: list, numbers: dict[str, int], line: Callable) -> Watch: ...
     def end(self, watch: Watch) -> None: ...
     def ordered(self, count: int) -> Iterable[int]: ...
+    def called_python(self, name: str, line: int, file: str) -> None: ...
     def paused(self) -> Any: ...
+    def resumed(self) -> Any: ...
 
 
 class Machine:
-    """The interpreter of this process. recorder: of the call that runs, or None."""
+    """The interpreter of this process. recorder: of the call that runs, or None.
+
+    loaded: the graded file's names as they were once it was loaded.
+    """
 
     def __init__(self, builder: Builder, language: Language, meaning: Meaning) -> None:
         self.builder = builder
@@ -49,6 +61,9 @@ class Machine:
         self.kernels: dict[Callable, sig.Declared] = {}
         self.codes: dict[Callable, Any] = {}
         self.bound: dict[Callable, Callable] = {}
+        self.intact: Intact | None = None
+        self.used: dict[Callable, frozenset[str]] = {}
+        self.loaded: dict[str, Any] = {}
 
     def run(self, kernel: Any, args: tuple, grid: Any, keywords: dict[str, Any]) -> None:
         """kernel[grid](*args, **keywords)."""
@@ -86,10 +101,22 @@ class Machine:
         if plainly not in self.bound:
             if plainly not in self.codes:
                 self.codes[plainly] = rewritten(plainly)
+                self.used[plainly] = globals_of(self.codes[plainly] or plainly.__code__)
+            self._check_names(plainly)
             names = self.language.names({**plainly.__globals__, **captured(plainly)})
             names["__builtins__"] = self.meaning.builtins
             self.bound[plainly] = bound(plainly, self.codes[plainly], names)
         return self.bound[plainly]
+
+    def _check_names(self, plainly: Any) -> None:
+        """What a kernel calls is what it is compiled with: the same as when the file was loaded, and no Python."""
+        space = plainly.__globals__
+        for name in self.used[plainly] & space.keys():
+            value, before = space[name], self.loaded.get(name, space[name])
+            if value is not before and (callable(before) or isinstance(before, ModuleType)):
+                raise RuntimeError(f"{name} was changed after the file was loaded, and kernels are compiled without it")
+            if type(value) is FunctionType and value.__globals__ is space and self.recorder is not None:
+                self.recorder.called_python(name, value.__code__.co_firstlineno, value.__code__.co_filename)
 
     def line(self) -> tuple[int | None, str]:
         """Line and file of the learner's kernel that runs now: the innermost kernel frame outside Triton."""
@@ -108,22 +135,30 @@ class Machine:
         builder.watch = watch
         builder.masked_fill = "poison" if recorder is None else recorder.masked_fill
         turn = 0 if recorder is None else recorder.turn
+        watched = contextlib.nullcontext if recorder is None else recorder.resumed
         builder.set_grid_dim(*grid)
         self.bound.clear()
         try:
             with self.language.spoken(), np.errstate(all="ignore"):
                 function = self.function(kernel)
                 named = {param.name: arguments.argument(param, values[param.name]) for param in params}
-                for program in order:
-                    x, rest = divmod(program, grid[1] * grid[2])
-                    builder.set_grid_idx(x, *divmod(rest, grid[2]))
-                    builder.turn = (turn + program) % 2
-                    if watch is not None:
-                        watch.program = program
-                    function(**named)
+                with watched():
+                    for program in order:
+                        x, rest = divmod(program, grid[1] * grid[2])
+                        builder.set_grid_idx(x, *divmod(rest, grid[2]))
+                        builder.turn = (turn + program) % 2
+                        if watch is not None:
+                            watch.program = program
+                        function(**named)
         finally:
             builder.watch = before
             self.bound.clear()
+
+
+def globals_of(code: CodeType) -> frozenset[str]:
+    """Names that this code, or code inside it, looks up outside itself."""
+    own = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return frozenset(own.union(*(globals_of(inner) for inner in code.co_consts if isinstance(inner, CodeType))))
 
 
 def captured(function: Callable) -> dict[str, Any]:
@@ -136,7 +171,7 @@ def captured(function: Callable) -> dict[str, Any]:
 
 
 def replace(machine: Machine) -> None:
-    """Have Triton's interpreter run kernels and device functions through `machine`."""
+    """Have Triton's interpreter run kernels and device functions through `machine`, and note what it all is now."""
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool, **keywords: Any) -> None:
         if not warmup:
@@ -151,6 +186,7 @@ def replace(machine: Machine) -> None:
     plain.interpreter_semantic = machine.meaning.semantic
     plain._get_np_dtype = numpy_types()
     Autotuner._bench = first_is_best
+    machine.intact = Intact(machine.builder, machine.meaning.semantic)
 
 
 def first_is_best(tuner: Any, *args: Any, config: Any, **meta: Any) -> list[float]:

@@ -7,7 +7,9 @@ and defaults are taken off. Line numbers stay the learner's.
 from __future__ import annotations
 
 import ast
+import importlib.util
 import inspect
+import io
 import textwrap
 from collections.abc import Callable
 from types import CodeType, FunctionType
@@ -16,11 +18,33 @@ ASSIGN, BOTH, EITHER, NOT, VALUE = "__assigned__", "__both__", "__either__", "__
 """Names under which the rewritten code finds its helpers."""
 
 
+_definitions: dict[str, dict[tuple[str, int], str]] = {}
+
+
+def know(file: str, text: bytes) -> None:
+    """The text of a graded file, from which its kernels are made whatever Python is told of it later."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return  # whoever loads it will say so
+    lines = io.StringIO(importlib.util.decode_source(text)).readlines()
+    found = _definitions[file] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            found[node.name, first] = "".join(lines[first - 1 : node.end_lineno])
+
+
 def rewritten(function: Callable) -> CodeType | None:
     """The code of `function` with Triton's meaning; None if its source is not to be had."""
+    code = function.__code__
+    known = _definitions.get(code.co_filename, {}).get((code.co_name, code.co_firstlineno))
     try:
-        lines, first = inspect.getsourcelines(function)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
+        first = code.co_firstlineno
+        if known is None:
+            lines, first = inspect.getsourcelines(function)
+            known = "".join(lines)
+        tree = ast.parse(textwrap.dedent(known))
     except (OSError, TypeError, SyntaxError):
         return None
     definition = tree.body[0]

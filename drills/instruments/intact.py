@@ -1,0 +1,83 @@
+"""Whether what the interpreter computes with is still what it was before graded code was loaded.
+
+A kernel runs here by numpy and Triton's own Python, in the process of the graded code, which can replace any name in
+any module: numpy.exp by numpy.exp2, and a kernel that is wrong comes out right. So what these modules hold is noted
+when the interpreter is made ready, and looked at again around each launch. Must never run what it looks at.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from operator import is_
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any
+
+PACKAGES = ("triton.language", "triton.runtime.interpreter", "triton._C.libtriton.interpreter", "drills.instruments")
+MODULES = ("numpy", "ast", "linecache", "random", "builtins")
+CLASSES = (ast.NodeVisitor, ast.NodeTransformer)
+LEFT_ASIDE = "triton.language.extra"
+HELD = (FunctionType, BuiltinFunctionType, type, ModuleType)
+
+_whole, _kind = all, type
+
+
+class Intact:
+    """What functions, classes and modules the names of these modules stood for, and the code of their functions.
+
+    instances: objects that may get no attribute in place of a method.
+    """
+
+    def __init__(self, *instances: Any) -> None:
+        self.names: list[tuple[str, Any, list[str], list[Any]]] = []
+        self.functions: list[FunctionType] = []
+        self.instances = [(_kind(one).__name__, vars(one), _methods(one) - vars(one).keys()) for one in instances]
+        seen: set[int] = set()
+        for name, space in _spaces():
+            if id(space) in seen:
+                continue
+            seen.add(id(space))
+            held = {key: value for key, value in dict(space).items() if isinstance(key, str) and _matters(value)}
+            self.names.append((name, space, list(held), list(held.values())))
+            self.functions += [value for value in held.values() if _kind(value) is FunctionType]
+        self.codes = [_code(function) for function in self.functions]
+
+    def changed(self, codes: bool = True) -> str:
+        """The name that stands for something else by now; "" if none does. codes: look into the functions too."""
+        for name, space, keys, values in self.names:
+            if not _whole(map(is_, map(space.get, keys), values)):
+                lost = next(key for key, value in zip(keys, values, strict=True) if space.get(key) is not value)
+                return f"{name}.{lost}"
+        for name, space, methods in self.instances:
+            if not methods.isdisjoint(space):
+                return f"{name}.{min(methods & space.keys())}"
+        if codes and not _whole(map(is_, map(_code, self.functions), self.codes)):
+            pairs = zip(self.functions, self.codes, strict=True)
+            return next(one.__qualname__ for one, code in pairs if _code(one) is not code)
+        return ""
+
+
+_code = FunctionType.__code__.__get__
+
+
+def _methods(instance: Any) -> set[str]:
+    """Names of what its class defines."""
+    return set(dir(_kind(instance)))
+
+
+def _matters(value: Any) -> bool:
+    """Whether a name for this is one that computing depends on; numpy's functions are of types of its own."""
+    return isinstance(value, HELD) or (callable(value) and _kind(value).__module__.partition(".")[0] == "numpy")
+
+
+def _spaces() -> Iterator[tuple[str, Any]]:
+    """Names and namespaces: of the modules, and of the classes that are defined in them."""
+    for name, module in list(sys.modules.items()):
+        inside = name.startswith(PACKAGES) and not name.startswith(LEFT_ASIDE)
+        if not (inside or name in MODULES) or not isinstance(module, ModuleType):
+            continue
+        yield name, vars(module)
+        for key, value in list(vars(module).items()):
+            if isinstance(value, type) and (value in CLASSES or (inside and value.__module__ == name)):
+                yield f"{name}.{key}", value.__dict__

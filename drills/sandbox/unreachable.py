@@ -1,0 +1,119 @@
+"""Takes away, in a worker, the ways by which Python objects lead to the machinery behind them.
+
+A generator shows the frame that called it, a function its closure and its module's names, `object` every class there
+is. None of these is of use to graded code, and each leads from what it may touch to the recorder. So a generator has no
+frame here, the machinery's functions show nothing, its classes are not listed and cannot be changed. A hurdle, not a
+boundary, as `alone` says: who reads memory by its address is not stopped.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MappingProxyType
+from typing import Any
+
+from drills.sandbox import visible
+
+FRAMES = ((GeneratorType, "gi_frame"), (CoroutineType, "cr_frame"), (AsyncGeneratorType, "ag_frame"))
+INSIDE = ("__globals__", "__closure__", "__code__", "__defaults__", "__kwdefaults__")
+OURS = "drills."
+FLAGS_AT = 168
+"""Where a type's flags stand in it, on every 64-bit machine since Python 3.10; looked at before anything is written."""
+
+IMMUTABLE = 1 << 8
+REFUSED = "graded code may not look into the process that runs it"
+
+
+def close() -> None:
+    """For the rest of this process. Before anything is refused to look at; nothing on a Python that is not known."""
+    if not supported():
+        return
+    freeze([kind for kind in _subclasses(object) if _is_ours(kind)])
+    hide_frames()
+    hide_functions(str(visible.DRILLS))
+    hide_classes()
+
+
+def hide_frames() -> None:
+    """No generator and no coroutine shows its frame."""
+    for kind, name in FRAMES:
+        _names(kind).pop(name, None)
+        _changed(kind)
+
+
+def hide_functions(folder: str) -> None:
+    """What functions whose code lies in this folder hold is not shown, and cannot be set."""
+    code_of = FunctionType.__code__.__get__
+    for name in INSIDE:
+        own = _names(FunctionType)[name]
+
+        def get(function: Any, own: Any = own) -> Any:
+            if code_of(function).co_filename.startswith(folder):
+                raise AttributeError(REFUSED)
+            return own.__get__(function)
+
+        def put(function: Any, value: Any, own: Any = own) -> None:
+            if code_of(function).co_filename.startswith(folder):
+                raise AttributeError(REFUSED)
+            own.__set__(function, value)
+
+        _names(FunctionType)[name] = property(get, put)
+    _changed(FunctionType)
+
+
+def hide_classes() -> None:
+    """`__subclasses__` leaves the machinery's classes out."""
+    listed = type.__subclasses__
+
+    def subclasses(kind: type) -> list[type]:
+        return [one for one in listed(kind) if not _is_ours(one)]
+
+    _names(type)["__subclasses__"] = subclasses
+    _changed(type)
+
+
+def freeze(kinds: list[type]) -> None:
+    """No attribute of these classes can be set any more."""
+    for kind in kinds:
+        flags = ctypes.c_ulong.from_address(id(kind) + FLAGS_AT)
+        if flags.value == kind.__flags__:
+            flags.value |= IMMUTABLE
+            _changed(kind)
+
+
+def _subclasses(kind: type) -> set[type]:
+    """All of them, however far down."""
+    found, waiting = set(), [kind]
+    while waiting:
+        for one in type.__subclasses__(waiting.pop()):
+            if one not in found:
+                found.add(one)
+                waiting.append(one)
+    return found
+
+
+_module_of = type.__dict__["__module__"].__get__
+
+
+def _is_ours(kind: type) -> bool:
+    module = _module_of(kind)
+    return isinstance(module, str) and module.startswith(OURS)
+
+
+def _names(kind: type) -> dict[str, Any]:
+    """The dict behind a type's read-only view of it."""
+    view = kind.__dict__
+    assert type(view) is MappingProxyType
+    return gc.get_referents(view)[0]
+
+
+def _changed(kind: type) -> None:
+    """Python forgets what it remembers of a type's attributes."""
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))
+
+
+def supported() -> bool:
+    """Whether this Python is one whose types are laid out like this."""
+    return sys.implementation.name == "cpython" and (3, 10) <= sys.version_info < (3, 14)
