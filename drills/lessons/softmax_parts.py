@@ -158,6 +158,11 @@ def _attend(scores: Tensor, v: Tensor, block: int = 64):
     return (oracle.attend(scores, v),)
 
 
+def _m_as_l(x: Tensor, block: int = 1024):
+    """m itself is judged to the last bit, which the l in its place need not meet."""
+    return None, oracle.largest(x)
+
+
 def _masked_count(x: Tensor, block: int = 1024):
     m, l = oracle.softmax_stats(x)
     return m, torch.where(l == 0, float(x.shape[1]), l)
@@ -221,7 +226,7 @@ PARTS = (
         "attend_scaled", "attend", anchor=ROW, formula=_scaled,
         says="The scores were divided by the square root of D. They are final here: whoever computed them scaled them.",
     ),
-    Mistake("stats_swapped", "softmax_stats", lambda x, block=1024: oracle.softmax_stats(x)[::-1], *SWAPPED),
+    Mistake("stats_swapped", "softmax_stats", _m_as_l, *SWAPPED),
     Mistake("stats_masked_row_counts", "softmax_stats", _masked_count, f"{MASKED}l is 0 there.", EMPTY,
             draw_masked_row),
     Mistake("softmax_masked_row_uniform", "softmax", _masked_uniform, f"{MASKED}Give zeros.", EMPTY, draw_masked_row),
