@@ -111,6 +111,8 @@ class Machine:
     def _check_names(self, plainly: Any) -> None:
         """What a kernel calls is what it is compiled with: the same as when the file was loaded, and no Python."""
         space = plainly.__globals__
+        if of_triton(space):
+            return  # its math is not the math of the graded file
         for name in self.used[plainly] & space.keys():
             value, before = space[name], self.loaded.get(name, space[name])
             if value is not before and (callable(before) or isinstance(before, ModuleType)):
@@ -153,6 +155,12 @@ class Machine:
         finally:
             builder.watch = before
             self.bound.clear()
+
+
+def of_triton(space: dict[str, Any]) -> bool:
+    """Whether these are the names of one of Triton's own modules."""
+    module = sys.modules.get(space.get("__name__", ""))
+    return module is not None and module.__name__.startswith("triton.") and vars(module) is space
 
 
 def globals_of(code: CodeType) -> frozenset[str]:
