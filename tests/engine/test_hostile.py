@@ -41,10 +41,12 @@ ODD = {
     "a NUL": (RIGHT + b"\0", "failed"),
     "not UTF-8": (RIGHT + b"# \xff\xfe\n", "failed"),
     "no such encoding": (b"# coding: klingon\n" + RIGHT, "failed"),
+    "a codec that makes no text": (b"# coding: rot13\n" + RIGHT, "failed"),
     "nested too deeply": (b"x = " + b"(" * 5000 + b")" * 5000 + b"\n" + RIGHT, "failed"),
     "a long chain": (b"x = " + b"-" * 200_000 + b"1\n" + RIGHT, "failed"),
     "larger than is read": (RIGHT + b"#" * (2 << 20), "failed"),
     "BOM and CRLF": (b"\xef\xbb\xbf" + RIGHT.replace(b"\n", b"\r\n"), "passed"),
+    "characters at which only some end a line": (b"\x0c\n# \x1c \xe2\x80\xa8 \xc2\x85\n" + RIGHT, "passed"),
     "large, but right": (RIGHT + b"# " + b"x" * 900_000 + b"\n", "passed"),
 }
 
