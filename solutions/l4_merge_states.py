@@ -279,12 +279,12 @@ def merge_few(v_ptr, s_ptr, begin, count, head, d, ok, H, D: tl.constexpr, BLOCK
     m = tl.full(head.shape, float("-inf"), tl.float32)
     total = tl.zeros(head.shape, tl.float32)
     v = tl.zeros(d.shape, tl.float32)
-    row = begin * H + head
     if LOOP:
         for start in range(0, count, BLOCK_N):
-            v, total, m = add_states(v, total, m, v_ptr, s_ptr, row + start * H, count - start, d, ok, H, D, BLOCK_N)
+            row = (begin + start) * H + head
+            v, total, m = add_states(v, total, m, v_ptr, s_ptr, row, count - start, d, ok, H, D, BLOCK_N)
     else:
-        v, total, m = add_states(v, total, m, v_ptr, s_ptr, row, count, d, ok, H, D, BLOCK_N)
+        v, total, m = add_states(v, total, m, v_ptr, s_ptr, begin * H + head, count, d, ok, H, D, BLOCK_N)
     total = tl.where(m == float("-inf"), 1.0, total)
     return v * (1.0 / total)[:, None], m + tl.log2(total)
 
