@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from drills.sandbox.client import Call, Worker
+from drills.sandbox.isolation import Isolation
 from drills.sandbox.limits import Caps, family
 from drills.sandbox.nursery import Nursery
 
@@ -159,6 +160,15 @@ def test_a_killed_zygote_is_replaced():
     assert call(worker, "count").results == 2
     worker.close()
     nursery.close()
+
+
+@pytest.mark.parametrize("program", ["false", "sleep 0.3"])
+def test_a_zygote_that_never_starts_can_be_closed(monkeypatch, program):
+    """It may go before it is asked for anything, or with what it was asked unread."""
+    monkeypatch.setattr(Isolation, "command", lambda self, arguments: program.split())
+    root = Nursery(Isolation("bwrap"))
+    root.branch("cpu")
+    root.close()
 
 
 def test_graded_code_that_kills_the_zygote_ends_with_it():
