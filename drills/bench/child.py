@@ -35,6 +35,7 @@ def load(path: str, exercises: list[str], text: bytes | None = None) -> dict[str
 
 def confine(level: str, private: str) -> None:
     """Shut this process in, on a GPU, with one folder to write to. No way back."""
+    os.environ["PYTORCH_KERNEL_CACHE_PATH"] = private  # where torch keeps what it compiles for the oracle
     limits.apply(limits.Caps())
     Isolation.named(level).confine("worker", {"device": "cuda", "private": private})
     alone.hide_machinery()
