@@ -81,7 +81,9 @@ def _remarks(lesson: LessonResult, points: Points) -> list[str]:
             lines += [f"- {code(exercise.name)}: {text(advice)}" for advice in exercise.advice]
     levels = [pair for exercise in lesson.exercises for pair in exercise.levels.items()]
     off = {(level, one.note) for level, one in levels if one.state == "off"}
-    lines += [f"- {level} was off ({text(note)}): its points go to the other levels." for level, note in sorted(off)]
+    for level, note in sorted(off):
+        why = f" ({text(note)})" if note else ""
+        lines.append(f"- {level} was off{why}: its points go to the other levels.")
     return [*lines, ""] if lines else []
 
 
