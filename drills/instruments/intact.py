@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
-from operator import is_
+from operator import is_, itemgetter
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -30,25 +30,30 @@ class Intact:
     """
 
     def __init__(self, *instances: Any) -> None:
-        self.names: list[tuple[str, Any, list[str], list[Any]]] = []
+        self.names: list[tuple[str, Any, itemgetter, dict[str, Any]]] = []
         self.functions: list[FunctionType] = []
         self.instances = [(_kind(one).__name__, vars(one), _methods(one) - vars(one).keys()) for one in instances]
         seen: set[int] = set()
-        for name, space in _spaces():
-            if id(space) in seen:
+        for name, owner in _owners():
+            if id(owner) in seen:
                 continue
-            seen.add(id(space))
+            seen.add(id(owner))
+            space = vars(owner)
             held = {key: value for key, value in dict(space).items() if isinstance(key, str) and _matters(value)}
-            self.names.append((name, space, list(held), list(held.values())))
+            if held:  # the first name once more: of one name alone, a getter gives no tuple
+                self.names.append((name, space, itemgetter(*held, next(iter(held))), held))
             self.functions += [value for value in held.values() if _kind(value) is FunctionType]
         self.codes = [_code(function) for function in self.functions]
 
     def changed(self, codes: bool = True) -> str:
         """The name that stands for something else by now; "" if none does. codes: look into the functions too."""
-        for name, space, keys, values in self.names:
-            if not _whole(map(is_, map(space.get, keys), values)):
-                lost = next(key for key, value in zip(keys, values, strict=True) if space.get(key) is not value)
-                return f"{name}.{lost}"
+        for name, space, get, held in self.names:
+            try:
+                same = _whole(map(is_, get(space), held.values()))
+            except KeyError:
+                same = False
+            if not same:
+                return f"{name}.{next(key for key, value in held.items() if space.get(key) is not value)}"
         for name, space, methods in self.instances:
             if not methods.isdisjoint(space):
                 return f"{name}.{min(methods & space.keys())}"
@@ -71,13 +76,13 @@ def _matters(value: Any) -> bool:
     return isinstance(value, HELD) or (callable(value) and _kind(value).__module__.partition(".")[0] == "numpy")
 
 
-def _spaces() -> Iterator[tuple[str, Any]]:
-    """Names and namespaces: of the modules, and of the classes that are defined in them."""
+def _owners() -> Iterator[tuple[str, Any]]:
+    """The modules by name, and the classes that are defined in them."""
     for name, module in list(sys.modules.items()):
         inside = name.startswith(PACKAGES) and not name.startswith(LEFT_ASIDE)
         if not (inside or name in MODULES) or not isinstance(module, ModuleType):
             continue
-        yield name, vars(module)
+        yield name, module
         for key, value in list(vars(module).items()):
             if isinstance(value, type) and (value in CLASSES or (inside and value.__module__ == name)):
-                yield f"{name}.{key}", value.__dict__
+                yield f"{name}.{key}", value

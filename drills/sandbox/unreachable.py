@@ -30,7 +30,9 @@ def close() -> None:
     """For the rest of this process. Before anything is refused to look at; nothing on a Python that is not known."""
     if not supported():
         return
-    freeze([kind for kind in _subclasses(object) if _is_ours(kind)])
+    modules = [module for name, module in sys.modules.items() if name.startswith(OURS)]
+    held = {value for module in modules for value in vars(module).values() if isinstance(value, type)}
+    freeze([kind for kind in held if _is_ours(kind)])
     hide_frames()
     hide_functions(str(visible.DRILLS))
     hide_classes()
@@ -81,17 +83,6 @@ def freeze(kinds: list[type]) -> None:
         if flags.value == kind.__flags__:
             flags.value |= IMMUTABLE
             _changed(kind)
-
-
-def _subclasses(kind: type) -> set[type]:
-    """All of them, however far down."""
-    found, waiting = set(), [kind]
-    while waiting:
-        for one in type.__subclasses__(waiting.pop()):
-            if one not in found:
-                found.add(one)
-                waiting.append(one)
-    return found
 
 
 _module_of = type.__dict__["__module__"].__get__

@@ -34,9 +34,9 @@ def serve(sock: Any, config: dict[str, Any]) -> None:
         line.say({"nonce": config["nonce"], "broken": f"Triton does not work here: {type(error).__name__}: {error}"})
         return
     line.say({"nonce": config["nonce"], "status": as_tree(graded.status)})
+    unreachable.close()
     alone.hide_machinery()
     alone.refuse_debugger()
-    unreachable.close()
     alone.refuse_looks()
     loading = graded.load()
     line.say({"nonce": config["nonce"], **loading})
