@@ -117,7 +117,8 @@ def started(start: float) -> Rule:
     """The running sums start as a state with s = start and v = 0."""
 
     def formula(v: Tensor, s: Tensor):
-        return merge(torch.cat([v, torch.zeros_like(v[:1])]), torch.cat([s, torch.full_like(s[:1], start)]))
+        none = v.new_zeros(1, *v.shape[1:])
+        return merge(torch.cat([v, none]), torch.cat([s, s.new_full((1, *s.shape[1:]), start)]))
 
     return formula
 

@@ -2,7 +2,7 @@
 
 exercise: merge_state
 level: edge
-diagnosis: wrong_value
+diagnosis: mixed_in_half
 """
 
 import torch

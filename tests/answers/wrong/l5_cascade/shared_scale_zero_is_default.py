@@ -2,7 +2,7 @@
 
 exercise: attend_shared
 level: value
-diagnosis: wrong_value
+diagnosis: shared_scale_zero_is_none
 """
 
 import torch
