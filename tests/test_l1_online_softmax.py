@@ -179,11 +179,9 @@ def test_rows_of_other_strides(drill):
 
 
 @pytest.mark.graded("softmax_stats", "memory")
-@pytest.mark.parametrize("far", ["rows", "columns"])
-def test_offsets_need_64_bits(drill, far):
-    """The last row, or column, begins more than 2^31 elements after the first."""
-    x = rows(drill.rng, M=3, N=3, dtype=torch.float16)
-    drill.softmax_stats(far_apart(x) if far == "rows" else far_apart(x.t()).t(), 2).agrees()
+def test_offsets_need_64_bits(drill):
+    """The last row begins more than 2^31 elements after the first."""
+    drill.softmax_stats(far_apart(rows(drill.rng, M=3, N=3, dtype=torch.float16)), 2).agrees()
 
 
 @pytest.mark.graded("softmax_stats", "traffic")
@@ -306,11 +304,9 @@ def test_softmax_of_rows_of_other_strides(drill):
 
 
 @pytest.mark.graded("softmax", "memory")
-@pytest.mark.parametrize("far", ["rows", "columns"])
-def test_offsets_of_softmax_need_64_bits(drill, far):
-    """The last row, or column, begins more than 2^31 elements after the first."""
-    x = rows(drill.rng, M=3, N=3, dtype=torch.float16)
-    drill.softmax(far_apart(x) if far == "rows" else far_apart(x.t()).t(), 2).agrees()
+def test_offsets_of_softmax_need_64_bits(drill):
+    """The last row begins more than 2^31 elements after the first."""
+    drill.softmax(far_apart(rows(drill.rng, M=3, N=3, dtype=torch.float16)), 2).agrees()
 
 
 @pytest.mark.graded("softmax", "traffic")
@@ -454,13 +450,10 @@ def test_scores_and_values_of_other_strides(drill):
 
 
 @pytest.mark.graded("attend", "memory")
-@pytest.mark.parametrize("far", ["rows of scores", "columns of scores", "rows of v", "columns of v"])
-def test_offsets_of_attend_need_64_bits(drill, far):
-    """The last row, or column, begins more than 2^31 elements after the first."""
+def test_offsets_of_attend_need_64_bits(drill):
+    """The last row of the scores begins more than 2^31 elements after the first."""
     scores, v = scores_and_values(drill.rng, M=3, N=3, D=3, dtype=torch.float16)
-    apart = scores if "scores" in far else v
-    apart = far_apart(apart) if "rows" in far else far_apart(apart.t()).t()
-    drill.attend(*((apart, v) if "scores" in far else (scores, apart)), 2).agrees()
+    drill.attend(far_apart(scores), v, 2).agrees()
 
 
 @pytest.mark.graded("attend", "traffic")

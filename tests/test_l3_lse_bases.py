@@ -168,11 +168,9 @@ def test_rows_of_other_strides(drill, name):
 
 
 @lse_and_lse2("memory")
-@pytest.mark.parametrize("far", ["rows", "columns"])
-def test_offsets_need_64_bits(drill, name, far):
-    """The last row, or column, begins more than 2^31 elements after the first."""
-    x = rows(drill.rng, M=3, N=3, dtype=torch.float16)
-    getattr(drill, name)(far_apart(x) if far == "rows" else far_apart(x.t()).t()).agrees()
+def test_offsets_need_64_bits(drill, name):
+    """The last row begins more than 2^31 elements after the first."""
+    getattr(drill, name)(far_apart(rows(drill.rng, M=3, N=3, dtype=torch.float16))).agrees()
 
 
 @lse_and_lse2("traffic")
@@ -364,14 +362,6 @@ def test_an_lse_of_other_strides(drill):
     lse = rows(drill.rng, 3, 5)
     for x in (lse.t().contiguous().t(), lse.repeat_interleave(2, dim=1)[:, ::2]):
         drill.to_flashinfer(x).agrees()
-
-
-@pytest.mark.graded("to_flashinfer", "memory")
-@pytest.mark.parametrize("far", ["heads", "positions"])
-def test_offsets_of_an_lse_need_64_bits(drill, far):
-    """The last head, or position, lies more than 2^31 elements after the first."""
-    lse = rows(drill.rng, 3, 3)
-    drill.to_flashinfer(far_apart(lse) if far == "heads" else far_apart(lse.t()).t()).agrees()
 
 
 @pytest.mark.graded("to_flashinfer", "traffic")
