@@ -58,8 +58,8 @@ class GradedFile:
         at_line = [node for node in nodes if first_line(node) <= line <= node.lineno]
         nested = at_line or (nodes if len(nodes) == 1 else [])
         top_level = [value for value in named if not closure_of(value)]
-        if nested and nested[0] not in self.tree.body:
-            return self.build(nested[0], closure)
+        if nested and (at_line or nested[0] not in self.tree.body):
+            return self.build(nested[0], closure)  # also where another of that name took its place
         if top_level:
             return top_level[0]
         raise Unbuildable(f"no function {name} at line {line} of the file")

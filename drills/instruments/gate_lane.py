@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 import socket
 import threading
 import time
@@ -25,6 +26,11 @@ class Job(Protocol):
     seconds: float
 
     def question(self, number: int) -> dict[str, Any]: ...
+
+
+def is_obituary(answer: dict[str, Any]) -> bool:
+    """Whether this says that there will be no answer: it belongs to no question, and is never good news."""
+    return answer.get("id") is None and answer.get("ok") is False
 
 
 class Lane(threading.Thread):
@@ -56,14 +62,14 @@ class Lane(threading.Thread):
 
     def ask(self, job: Job) -> dict[str, Any] | None:
         """The answer to this job's question, an obituary ("id": null), or None."""
-        self.asked += 1
+        self.asked = secrets.randbits(52)  # nothing that graded code sends before it is asked is an answer
         until = time.monotonic() + job.seconds + LATE_S
         try:
             self.sock.settimeout(job.seconds + LATE_S)
             self.sock.sendall(json.dumps(job.question(self.asked)).encode() + b"\n")
             while (line := self.line(until)) is not None:
                 answer = json.loads(line) if line.strip() else None
-                if isinstance(answer, dict) and answer.get("id") in (self.asked, None):
+                if isinstance(answer, dict) and (answer.get("id") == self.asked or is_obituary(answer)):
                     return answer
         except (OSError, ValueError, RecursionError):
             return None

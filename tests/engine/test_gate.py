@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import tempfile
 import threading
@@ -113,8 +114,14 @@ def test_what_was_launched_is_compiled_whatever_becomes_of_the_file_meanwhile(fo
     assert report.ok, report.error
 
 
+ASKED = b"987654321"
+
+
 def liar(answers: list[bytes]):
-    """A `start` whose process says these things whatever it is asked, one a question, then nothing."""
+    """A `start` whose process says these things whatever it is asked, one a question, then nothing.
+
+    ASKED in them becomes the number of the question.
+    """
 
     def start() -> socket.socket:
         here, there = socket.socketpair()
@@ -122,10 +129,12 @@ def liar(answers: list[bytes]):
         def talk() -> None:
             with there:
                 for answer in answers:
-                    if not there.recv(1 << 16):
+                    question = there.recv(1 << 16)
+                    if not question:
                         return
+                    number = re.search(rb'"id": (\d+)', question)[1]
                     try:
-                        there.sendall(answer)
+                        there.sendall(answer.replace(ASKED, number))
                     except OSError:
                         return
 
@@ -136,7 +145,7 @@ def liar(answers: list[bytes]):
 
 
 def claim(**more: object) -> bytes:
-    return json.dumps({"id": 1, "ok": True, "figures": {}, **more}).encode() + b"\n"
+    return json.dumps({"id": int(ASKED), "ok": True, "figures": {}, **more}).encode() + b"\n"
 
 
 @pytest.mark.parametrize(
@@ -146,13 +155,15 @@ def claim(**more: object) -> bytes:
         b"[" * 50_000 + b"\n",
         b"x" * 200_000,
         b"null\n",
-        b'{"id": 1}\n',
+        b'{"id": %b}\n' % ASKED,
+        claim(id=None),
+        b"".join(claim(id=number) for number in range(200)),
         claim(ok="yes"),
         claim(ok=False, kind="invented", error=["no", "text"], line=10**30, node=7),
         claim(ok=False, error="\x1b[31mred\x07" * 10_000, line=-4),
         b"",
     ],
-    ids=range(9),
+    ids=range(11),
 )
 def test_no_answer_can_do_more_than_fail(folder, answer):
     file = graded(folder)
@@ -220,7 +231,7 @@ def test_refusals_are_kept_for_the_very_same_file(folder):
 def test_a_cache_that_cannot_be_used_is_done_without(folder):
     file = graded(folder)
     (folder / "kept").write_text("a file where a folder should be")
-    gate = CompileGate(liar([claim(), claim(id=2)]), folder / "kept")
+    gate = CompileGate(liar([claim(), claim()]), folder / "kept")
     assert all(report.ok for report in one(gate, file, launch("fill", file, PLAIN), timeout=5))
     gate.close()
 
@@ -228,7 +239,7 @@ def test_a_cache_that_cannot_be_used_is_done_without(folder):
 def test_spoilt_files_in_the_cache_are_asked_again(folder):
     file = graded(folder)
     for spoilt in (b"", b"{}", b"[]", b"\xff", b'{"ok": 1}', b"[" * 9000):
-        gate = CompileGate(liar([claim(), claim(id=2)]), folder / "kept")
+        gate = CompileGate(liar([claim(), claim()]), folder / "kept")
         assert all(report.ok for report in one(gate, file, launch("fill", file, PLAIN), timeout=5))
         gate.close()
         for kept in (folder / "kept").iterdir():
