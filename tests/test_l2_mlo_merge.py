@@ -407,13 +407,6 @@ def test_all_parts_of_other_strides(drill):
     drill.merge_mlo(m, l.repeat_interleave(2, dim=1)[:, ::2], o).agrees()
 
 
-@pytest.mark.graded("merge_mlo", "memory")
-def test_offsets_of_parts_need_64_bits(drill):
-    """The last part of o begins more than 2^31 elements after the first."""
-    m, l, o = parts_of(drill.rng, 3, dtype=torch.float16)
-    drill.merge_mlo(m, l, far_apart(o)).agrees()
-
-
 @pytest.mark.graded("merge_mlo", "compile")
 def test_merge_mlo_compiles_for_a_gpu(drill):
     drill.compiles()
