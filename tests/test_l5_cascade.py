@@ -113,14 +113,15 @@ def test_prefix_of_any_length(drill, keys):
 
 @pytest.mark.graded("attend_shared", "edge")
 def test_no_prefix_is_an_empty_state(drill):
-    q, k, v = shared_case(drill.rng, P=0)
+    """In half precision: the state is float32 all the same."""
+    q, k, v = shared_case(drill.rng, P=0, dtype=torch.float16)
     answer = drill.attend_shared(q, k, v).agrees()
     answer.is_exactly(v=torch.zeros(q.shape), s=torch.full(q.shape[:2], -math.inf))
 
 
 @pytest.mark.graded("attend_shared", "edge")
 def test_no_request_gives_no_rows(drill):
-    drill.attend_shared(*shared_case(drill.rng, B=0)).agrees()
+    drill.attend_shared(*shared_case(drill.rng, B=0, dtype=torch.float16)).agrees()
 
 
 @pytest.mark.graded("attend_shared", "edge")
@@ -238,7 +239,7 @@ def test_two_requests_may_own_the_same_pages(drill):
 
 @pytest.mark.graded("attend_paged", "edge")
 def test_no_request_and_no_page(drill):
-    drill.attend_paged(*paged_case(drill.rng, ())).agrees()
+    drill.attend_paged(*paged_case(drill.rng, (), dtype=torch.float16)).agrees()
 
 
 @pytest.mark.graded("attend_paged", "edge")
@@ -316,9 +317,12 @@ def test_nan_in_slots_that_hold_no_key(drill):
 
 
 @pytest.mark.graded("cascade", "edge")
-@pytest.mark.parametrize("lengths", [(5, 0), (0, 0)], ids=["own pages only", "nothing at all"])
-def test_no_prefix_leaves(drill, lengths):
-    drill.cascade(*cascade_case(drill.rng, P=0, lengths=lengths)).agrees()
+@pytest.mark.parametrize(
+    "P, lengths", [(0, (5, 0)), (0, (0, 0)), (6, (0, 0))], ids=["own pages only", "nothing at all", "prefix only"]
+)
+def test_one_side_alone_or_none(drill, P, lengths):
+    """In half precision: what one side alone yields is not yet in q's dtype."""
+    drill.cascade(*cascade_case(drill.rng, P=P, lengths=lengths, dtype=torch.float16)).agrees()
 
 
 @pytest.mark.graded("cascade", "edge")
@@ -415,14 +419,14 @@ def test_requests_in_no_group_are_empty_there(drill):
 
 @pytest.mark.graded("multi_level_cascade", "edge")
 def test_no_level_is_an_empty_state(drill):
-    q, kv_cache, _ = level_case(drill.rng, [[0, 4]], [[6]])
+    q, kv_cache, _ = level_case(drill.rng, [[0, 4]], [[6]], dtype=torch.float16)
     answer = drill.multi_level_cascade(q, kv_cache, [])
     answer.is_exactly(v=torch.zeros(q.shape), s=torch.full(q.shape[:2], -math.inf))
 
 
 @pytest.mark.graded("multi_level_cascade", "edge")
 def test_a_level_with_no_group(drill):
-    drill.multi_level_cascade(*level_case(drill.rng, [[0], [0, 4]], [[], [6]])).agrees()
+    drill.multi_level_cascade(*level_case(drill.rng, [[0], [0, 4]], [[], [6]], dtype=torch.float16)).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "edge")

@@ -111,14 +111,18 @@ def random_levels(
     bounds: list[list[int]], lengths: list[list[int]], page_size: int, kv_heads: int, dim: int, dtype: torch.dtype,
     rng: torch.Generator, *, beyond: float = math.nan,
 ) -> tuple[Tensor, list[tuple[Tensor, Tensor, Tensor, Tensor]]]:  # fmt: skip
-    """One cache and a list of levels: level i has group_indptr bounds[i] and lengths[i][g] keys in its group g."""
+    """One cache and a list of levels: level i has group_indptr bounds[i] and lengths[i][g] keys in its group g.
+
+    A level's kv_indices are its own, and its kv_indptr starts past the first of them as soon as there is room.
+    """
     flat = [length for level in lengths for length in level]
     kv_cache, indptr, indices, last = random_pages(flat, page_size, kv_heads, dim, dtype, rng, beyond=beyond)
     levels, first = [], 0
     for bound, level in zip(bounds, lengths, strict=True):
         end = first + len(level)
         group_indptr = torch.tensor(bound, dtype=indptr.dtype)
-        levels.append((group_indptr, indptr[first : end + 1].clone(), indices, last[first:end].clone()))
+        cut = (int(indptr[first]) + 1) // 2
+        levels.append((group_indptr, indptr[first : end + 1] - cut, indices[cut:].clone(), last[first:end].clone()))
         first = end
     return kv_cache, levels
 
