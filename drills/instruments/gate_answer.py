@@ -15,25 +15,34 @@ from dataclasses import asdict
 from typing import Any
 
 from drills.instruments.constants import tupled
+from drills.instruments.intact import COMPILERS, Intact
 
 MAX_ERROR = 2000
 LOADING_S = 5.0
 """Seconds in which the graded file must be loaded."""
+
+INTACT = "the compiler as it was"
+"""Where, beside the files, it is kept what Triton's compiler was before any graded file was loaded."""
 
 DIAGNOSTIC = re.compile(r"^(.+?):(\d+):\d+: error: (.*)$", re.MULTILINE)
 
 
 def answer(question: dict[str, Any], files: dict[str, Any], log: Any) -> dict[str, Any]:
     """The answer to one question. files: graded files loaded so far, by path and hash."""
-    from drills.instruments.gate_compile import TooMuch, compile_kernel
+    from drills.instruments.gate_compile import TooMuch, compile_kernel, parse_once
     from drills.instruments.gate_kernels import Unbuildable
 
     graded = kernel = None
     log.truncate(0)
+    if INTACT not in files:
+        parse_once()
+        files[INTACT] = Intact(packages=COMPILERS)
     try:
         graded = load(question, files)
         kernel, spec = rebuild(graded, question["spec"])
         figures = compile_kernel(kernel, spec, int(question["arch"]), bool(question["full"]))
+        if lost := files[INTACT].changed():
+            return failed("compile_error", f"the file replaces or changes {lost}, by which kernels are compiled")
         return {"ok": True, "kind": "", "line": None, "node": "", "error": "", "figures": asdict(figures)}
     except TooMuch as error:
         return failed("compile_resources", str(error))

@@ -15,6 +15,9 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 PACKAGES = ("triton.language", "triton.runtime.interpreter", "triton._C.libtriton.interpreter", "drills.instruments")
+COMPILERS = ("triton.compiler", "triton.language", "triton.runtime.jit", "triton.backends", "drills.instruments")
+"""What a kernel is compiled by."""
+
 MODULES = ("numpy", "ast", "linecache", "random", "builtins")
 CLASSES = (ast.NodeVisitor, ast.NodeTransformer)
 LEFT_ASIDE = "triton.language.extra"
@@ -26,15 +29,18 @@ _whole, _kind = all, type
 class Intact:
     """What functions, classes and modules the names of these modules stood for, and the code of their functions.
 
-    instances: objects that may get no attribute in place of a method.
+    Their classes may get no further names.
+
+    instances: objects that may get no attribute in place of a method. packages: whose modules and classes are noted.
     """
 
-    def __init__(self, *instances: Any) -> None:
+    def __init__(self, *instances: Any, packages: tuple[str, ...] = PACKAGES) -> None:
         self.names: list[tuple[str, Any, itemgetter, dict[str, Any]]] = []
+        self.classes: list[tuple[str, Any, frozenset[str]]] = []
         self.functions: list[FunctionType] = []
         self.instances = [(_kind(one).__name__, vars(one), _methods(one) - vars(one).keys()) for one in instances]
         seen: set[int] = set()
-        for name, owner in _owners():
+        for name, owner in _owners(packages):
             if id(owner) in seen:
                 continue
             seen.add(id(owner))
@@ -42,6 +48,8 @@ class Intact:
             held = {key: value for key, value in dict(space).items() if isinstance(key, str) and _matters(value)}
             if held:  # the first name once more: of one name alone, a getter gives no tuple
                 self.names.append((name, space, itemgetter(*held, next(iter(held))), held))
+            if isinstance(owner, type):
+                self.classes.append((name, space, frozenset(space)))
             self.functions += [value for value in held.values() if _kind(value) is FunctionType]
         self.codes = [_code(function) for function in self.functions]
 
@@ -54,6 +62,9 @@ class Intact:
                 same = False
             if not same:
                 return f"{name}.{next(key for key, value in held.items() if space.get(key) is not value)}"
+        for name, space, known in self.classes:
+            if len(space) != len(known) and (added := [key for key in space if key not in known and key[:2] != "__"]):
+                return f"{name}.{added[0]}"
         for name, space, methods in self.instances:
             if not methods.isdisjoint(space):
                 return f"{name}.{min(methods & space.keys())}"
@@ -76,10 +87,10 @@ def _matters(value: Any) -> bool:
     return isinstance(value, HELD) or (callable(value) and _kind(value).__module__.partition(".")[0] == "numpy")
 
 
-def _owners() -> Iterator[tuple[str, Any]]:
+def _owners(packages: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     """The modules by name, and the classes that are defined in them."""
     for name, module in list(sys.modules.items()):
-        inside = name.startswith(PACKAGES) and not name.startswith(LEFT_ASIDE)
+        inside = name.startswith(packages) and not name.startswith(LEFT_ASIDE)
         if not (inside or name in MODULES) or not isinstance(module, ModuleType):
             continue
         yield name, module

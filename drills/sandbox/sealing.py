@@ -17,6 +17,7 @@ from drills.sandbox.layout import Opaque
 from drills.sandbox.raw import base, dtype_of
 
 _frombuffer, _Tensor = torch.frombuffer, torch.Tensor
+_Plain = (torch.Tensor, torch.nn.Parameter)
 _as_strided, _detach, _neg, _is_neg = base("as_strided", "detach", "neg", "is_neg")
 _size, _stride, _storage_offset = base("size", "stride", "storage_offset")
 
@@ -28,7 +29,7 @@ def seal(tree: Any, kept: dict[int, bytes], depth: int = 0) -> Any:
     """
     if depth > layout.MAX_DEPTH:
         return tree  # which is too deep to be sent
-    if type(tree) is _Tensor:
+    if type(tree) in _Plain:
         return _sealed(tree, kept)
     if type(tree) in (list, tuple):
         return type(tree)([seal(item, kept, depth + 1) for item in tree])

@@ -1,5 +1,6 @@
 """Whatever graded code does, the parent gets a Reply, nothing of it lives on, and the next call has a fresh worker."""
 
+import contextlib
 import os
 import py_compile
 import sys
@@ -167,7 +168,8 @@ def test_a_zygote_that_never_starts_can_be_closed(monkeypatch, program):
     """It may go before it is asked for anything, or with what it was asked unread."""
     monkeypatch.setattr(Isolation, "command", lambda self, arguments: program.split())
     root = Nursery(Isolation("bwrap"))
-    root.branch("cpu")
+    with contextlib.suppress(BrokenPipeError):
+        root.branch("cpu")
     root.close()
 
 
