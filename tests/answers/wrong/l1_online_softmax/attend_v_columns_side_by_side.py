@@ -3,6 +3,7 @@
 exercise: attend
 level: memory
 diagnosis: attend_strides_ignored
+twins: attend_v_strides_ignored
 """
 
 import torch

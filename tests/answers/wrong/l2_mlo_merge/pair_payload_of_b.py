@@ -3,6 +3,7 @@
 exercise: merge_pair
 level: edge
 diagnosis: pair_empty_payload
+twins: pair_empty_payload_used
 """
 
 import torch

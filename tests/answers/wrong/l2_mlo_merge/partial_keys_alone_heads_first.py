@@ -3,6 +3,7 @@
 exercise: partial_attention
 level: value
 diagnosis: partial_heads_first
+twins: partial_heads_first
 """
 
 import math

@@ -3,6 +3,7 @@
 exercise: lse
 level: value
 diagnosis: lse_epsilon
+twins: lse_epsilon_in_log
 """
 
 import torch
