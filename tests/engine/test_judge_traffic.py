@@ -113,3 +113,10 @@ def test_who_reads_less_than_the_input_did_not_compute(share, passes):
 def test_an_input_that_repeats_itself_may_be_read_once():
     again = V[:1].expand(2, 4, 64)
     assert judge.read_too_little(MERGE, (again, S, V, S), [launch(v_a=(VALUES // 2, 0))], "value") is None
+
+
+@pytest.mark.parametrize("grid, said", [((2, 3), None), ((5,), "5 programs at once"), ((1,), "1 program at once")])
+def test_programs_are_counted_in_the_largest_launch(grid, said):
+    launches = [Launch("kernel", 1, one, {}, {}, []) for one in ((1,), grid)]
+    failure = judge.too_few_programs(MERGE, ARGS, launches, 6, "traffic")
+    assert (failure and failure.got) == said and judge.too_few_programs(MERGE, ARGS, [], 6, "traffic") is None
