@@ -37,7 +37,8 @@ class Language:
         self.semantic = semantic
         for module in (tl, tl.core):
             self._builtins(module)
-            plain._patch_lang_core(module, self)
+            plain._patch_lang_core(module, self)  # of either module it patches both
+        for module in (tl, tl.core):
             for name, value in (("range", meaning.range), ("reduce", self._reduce), ("associative_scan", self._scan)):
                 self.ours[id(getattr(module, name))] = value
                 self.set_attr(module, name, value)
