@@ -151,6 +151,7 @@ class Run:
         else:
             from drills.instruments.gate import CompileGate
 
+            self.nursery.branch("compile")  # loads Triton's compiler while this process gets ready
             self.gate = CompileGate(self._fork_gate, self.request.gate_cache)
 
     def _fork_gate(self) -> socket.socket:

@@ -45,7 +45,7 @@ from drills.instruments.notes import Launch
 __all__ = ["CompileGate", "CompileReport"]
 
 LANES = 3
-FULL_S, FRONT_S, LANE_S = 0.18, 0.02, 0.5
+FULL_S, FRONT_S, LANE_S = 0.18, 0.02, 0.15
 """Seconds of one core that machine code, a front end, and one more process take."""
 
 MOST_SPECS = 1000
