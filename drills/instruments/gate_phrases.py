@@ -196,6 +196,11 @@ TF32 = (
     "tl.dot on float32 rounds its inputs to TF32 (10 bits) on a GPU, about 1e-3 off: pass input_precision=\"ieee\"."
 )
 
+SUM_TF32 = (
+    "Triton turns tl.sum(x[:, :, None] * y[None, :, :], 1) of float32 into a tl.dot rounded to TF32, about "
+    "1e-3 off on a GPU: call tl.dot with input_precision=\"ieee\" yourself."
+)
+
 IMPORT = "The file must load without the interpreter too: run nothing at its top level that needs it, or a GPU."
 
 SPOKEN = {

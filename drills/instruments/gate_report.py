@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from drills.instruments.gate_advice import advise, said
-from drills.instruments.gate_phrases import IMPORT, TF32
+from drills.instruments.gate_phrases import IMPORT, SUM_TF32, TF32
 from drills.instruments.gate_spec import Spec
-from drills.instruments.gate_text import Text
+from drills.instruments.gate_text import PRODUCTS, Text
 
 MACHINE_CODE = "machine code"
 FRONT_END = "front end"
@@ -108,10 +108,11 @@ def report(answer: Any, spec: Spec, target: str, full: bool, text: Text) -> Comp
     )
     if made.ok:
         return made
-    line = dot_line(text, spec)
-    told = {"kind": "compile_tf32", "line": line, "source": text.line(line), "advice": TF32}
-    error = "a tl.dot of float32 is compiled to TF32, which keeps 10 of 23 bits"
-    return CompileReport(**{**asdict(made), **told, "error": error})
+    written = text.says(spec.line, PRODUCTS)
+    line = lone_call(text, spec, "dot" if written else "sum")
+    told = {"kind": "compile_tf32", "line": line, "source": text.line(line), "advice": TF32 if written else SUM_TF32}
+    what = "a tl.dot of float32" if written else "a sum of float32 products"
+    return CompileReport(**{**asdict(made), **told, "error": f"{what} is compiled to TF32, which keeps 10 of 23 bits"})
 
 
 def refused(
@@ -140,18 +141,18 @@ def inside(spec: Spec) -> str:
     return spec.called()[len(spec.kernel) + 1 : -1]
 
 
-def dot_line(text: Text, spec: Spec) -> int | None:
-    """The only line of the kernel that calls tl.dot without a precision; None if there are several or none."""
+def lone_call(text: Text, spec: Spec, name: str) -> int | None:
+    """The only line of the kernel that calls tl.<name> without a precision; None if there are several or none."""
     kernel = next((one for one in text.functions if one.name == spec.kernel), None)
     calls = [node for node in ast.walk(kernel) if isinstance(node, ast.Call)] if kernel else []
-    dots = [
+    found = [
         call
         for call in calls
         if isinstance(call.func, ast.Attribute)
-        and call.func.attr == "dot"
+        and call.func.attr == name
         and not any(keyword.arg in ("input_precision", "allow_tf32") for keyword in call.keywords)
     ]
-    return dots[0].lineno if len(dots) == 1 else None
+    return found[0].lineno if len(found) == 1 else None
 
 
 def whole(value: Any, low: int, high: int) -> int:

@@ -40,7 +40,7 @@ class Text:
         """
         key = line, word
         if key not in self.found:
-            self.found[key] = any(map(word.search, self._reached(self.function(line))))
+            self.found[key] = any(word.search(text.partition("#")[0]) for text in self._reached(self.function(line)))
         return self.found[key]
 
     def _reached(self, start: ast.FunctionDef | None) -> Iterator[str]:

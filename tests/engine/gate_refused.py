@@ -329,6 +329,14 @@ def rounds_to_tf32(x, n, B: tl.constexpr):
 
 
 @triton.jit
+def sums_products_in_tf32(x, n, B: tl.constexpr):
+    i = tl.arange(0, 16)
+    a = tl.load(x + i[:, None] * 16 + i[None, :])
+    c = tl.sum(a[:, :, None] * a[None, :, :], 1)  # here: call tl.dot with input_precision
+    tl.store(x + i[:, None] * 16 + i[None, :], c)
+
+
+@triton.jit
 def collects_a_list_of_unknown_length(x, n, B: tl.constexpr):
     w = [tl.load(x + i) for i in range(n)]  # here: known only when the kernel runs
     tl.store(x, w[0])
