@@ -1,0 +1,143 @@
+"""What the interpreter computes at once is what Triton's own way gives: values, types, and what is refused.
+
+Run by test_interpreter_shortcuts in a process of its own: Triton is imported here, and a process that has imported it
+without TRITON_INTERPRET can fork no worker that interprets.
+"""
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+import triton.language as tl
+from triton.runtime import interpreter as plain
+
+from drills.instruments.interpreter import shortcuts
+from drills.instruments.interpreter.language import Language
+from drills.instruments.interpreter.meaning import Meaning, Semantic
+from drills.instruments.interpreter.memory import Builder
+
+SHAPES = [(), (1,), (4,), (4, 1), (1, 4), (2, 4), (8,)]
+KINDS = [tl.int1, tl.int8, tl.int32, tl.int64, tl.uint32, tl.float16, tl.bfloat16, tl.float32, tl.float64]
+INTEGERS = [-(2**31), -3, 0, 1, 7, 2**31 - 1, 5, 2]
+LITERALS = [0, 3, -1, 2**31 - 1, 2**31, 2**40, 2**63, 0.5, -1.5, 1e300, math.nan, True]
+OTHERS = ("where", "expand_dims", "broadcast_impl_value")
+NAMES = [name for name in vars(shortcuts.Shortcuts) if not name.startswith("__") and name not in OTHERS]
+MORE = {"add": (True,), "sub": (True,), "mul": (True,)}
+POINTER = tl.pointer_type(tl.float32)
+
+
+@pytest.fixture(scope="module")
+def semantic():
+    return Semantic(Builder())
+
+
+def tensor(kind, shape):
+    count = math.prod(shape)
+    values = np.resize(np.array(INTEGERS, dtype=np.int64), count)
+    with np.errstate(all="ignore"):
+        data = (values / 3 if kind.is_floating() else values).astype(plain._get_np_dtype(kind))
+    handle = plain.TensorHandle(data.reshape(shape or (1,)), kind)
+    return tl.tensor(handle, tl.block_type(kind, list(shape)) if shape else kind)
+
+
+def outcome(method, *operands):
+    """(type, bits, shape) of a result, or the exception's type."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            made = method(*operands)
+        except Exception as error:
+            return type(error)
+    return [
+        (
+            str(one.type),
+            one.handle.dtype.name,
+            str(one.handle.data.dtype),
+            one.handle.data.shape,
+            one.handle.data.tobytes(),
+        )
+        for one in (made if isinstance(made, tuple) else (made,))
+    ]
+
+
+def both(semantic, name):
+    return getattr(semantic, name), getattr(super(shortcuts.Shortcuts, semantic), name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_two_tensors_give_the_same(semantic, name):
+    ours, theirs = both(semantic, name)
+    shapes = list(itertools.product(SHAPES, repeat=2))
+    for left, right in itertools.product([*KINDS, POINTER], repeat=2):
+        for number, (one, other) in enumerate(shapes):
+            if left is not right and number % 5:
+                continue
+            operands = tensor(left, one), tensor(right, other), *MORE.get(name, ())
+            assert outcome(ours, *operands) == outcome(theirs, *operands), (left, right, one, other)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_literal_gives_the_same(semantic, name):
+    ours, theirs = both(semantic, name)
+    for kind, shape, literal in itertools.product([*KINDS, POINTER], [(), (4,), (2, 4)], LITERALS):
+        one, more = tensor(kind, shape), MORE.get(name, ())
+        for operands in ((one, literal, *more), (literal, one, *more)):
+            assert outcome(ours, *operands) == outcome(theirs, *operands), (kind, shape, literal)
+
+
+def test_a_choice_gives_the_same(semantic):
+    ours, theirs = both(semantic, "where")
+    kinds = [(tl.float32, tl.float32), (tl.int32, tl.int64), (tl.int32, tl.float32), (tl.float16, tl.float32)]
+    for (left, right), (held, one, other) in itertools.product([*kinds, (POINTER, POINTER)], triples()):
+        condition = tensor(tl.int1, held)
+        for operands in (
+            (tensor(left, one), tensor(right, other)),
+            (tensor(left, one), 0.0),
+            (1, tensor(right, other)),
+        ):
+            expected = outcome(theirs, condition, *operands)
+            assert outcome(ours, condition, *operands) == expected, (left, right, held, one, other)
+    assert outcome(ours, tensor(tl.int32, (4,)), tensor(tl.float32, (4,)), 1.0) == outcome(
+        theirs, tensor(tl.int32, (4,)), tensor(tl.float32, (4,)), 1.0
+    )
+
+
+def triples():
+    return itertools.product(SHAPES, [(), (4,), (4, 1)], [(), (4,), (1, 4)])
+
+
+@pytest.mark.parametrize("kind", KINDS + [POINTER])
+def test_an_axis_more_and_a_common_shape_are_the_same(semantic, kind):
+    for shape, axis in itertools.product(SHAPES, (-1, 0, 1, 2)):
+        operands = tensor(kind, shape), axis
+        ours, theirs = both(semantic, "expand_dims")
+        assert outcome(ours, *operands) == outcome(theirs, *operands), (shape, axis)
+    for one, other in itertools.product(SHAPES, repeat=2):
+        operands = tensor(kind, one), tensor(tl.int1, other)
+        ours, theirs = both(semantic, "broadcast_impl_value")
+        assert outcome(ours, *operands) == outcome(theirs, *operands), (one, other)
+
+
+def test_the_common_ones_are_done_at_once(semantic):
+    """Of what kernels do most, nothing goes Triton's way: its method is never called."""
+    block, row, scalar = tensor(tl.int32, (4,)), tensor(tl.float32, (1, 4)), tensor(tl.int64, ())
+    for lhs, rhs in ((block, scalar), (row, tensor(tl.float32, (2, 1))), (block, 3), (2.5, row), (row, block)):
+        assert shortcuts.at_once(semantic, lhs, rhs, np.multiply, shortcuts.NUMBERS, None) is not None
+    assert shortcuts.moved(semantic, tensor(POINTER, ()), block) is not None
+    assert shortcuts.at_once(semantic, tensor(tl.float16, (4,)), 1, np.add, shortcuts.NUMBERS, None) is None
+
+
+@pytest.mark.parametrize("name", ["reduce", "associative_scan", "range"])
+def test_a_kernel_gets_our_reduction_under_every_name(semantic, name):
+    """Triton patches two modules at once; its own way calls a combine function for each element, 50 ms a reduction."""
+    table = Language(semantic, Meaning(semantic)).table
+    for module in (tl, tl.core):
+        assert table[id(module), name][2].__module__.startswith("drills."), module.__name__
+
+
+def test_a_pointer_keeps_where_it_came_from(semantic):
+    pointer = tensor(POINTER, ())
+    pointer.handle.origin = "v_ptr"
+    assert semantic.add(pointer, tensor(tl.int32, (4,)), True).handle.origin == "v_ptr"
