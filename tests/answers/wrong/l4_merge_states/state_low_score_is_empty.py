@@ -3,6 +3,7 @@
 exercise: merge_state
 level: edge
 diagnosis: finite_stand_in
+twins: state_finite_sentinel
 """
 
 import torch

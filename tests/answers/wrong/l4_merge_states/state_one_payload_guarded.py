@@ -3,6 +3,7 @@
 exercise: merge_state
 level: edge
 diagnosis: empty_payload
+twins: state_empty_payload_used
 """
 
 import triton

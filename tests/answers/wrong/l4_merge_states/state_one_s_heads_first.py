@@ -3,6 +3,7 @@
 exercise: merge_state
 level: value
 diagnosis: heads_first
+twins: state_heads_first_s
 """
 
 import torch

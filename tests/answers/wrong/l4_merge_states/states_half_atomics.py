@@ -3,6 +3,7 @@
 exercise: merge_states
 level: value
 diagnosis: summed_in_half
+twins: states_half_accumulation
 """
 
 import torch
