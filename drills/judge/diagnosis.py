@@ -1,7 +1,9 @@
 """Which known mistake explains a wrong answer? One is named only if it is the only one that does.
 
 A mistake explains an answer if one of its formulas yields the same results, within tolerance, on every failing case,
-at least two of them, and nowhere predicts an error where the answer is right.
+at least two of them, and nowhere predicts an error where the answer is right. Zeros for everything agree with a formula
+that happens to predict zeros: on one of the cases at least, the answer must hold two different numbers. And the tests'
+small cases can make formulas alike that are not: one fresh case at least is asked for before a mistake is named.
 """
 
 from __future__ import annotations
@@ -43,11 +45,12 @@ def diagnose(
     for args, results in given:
         left = [one for one in left if _explains(exercise, one[1], args, results)]
     seen, asked = len(given), 0
+    telling = any(_varies(results) for _, results in given)
     for turn in range(MOST_DRAWN):
-        if not left or asked == MOST_ASKED or (seen >= ENOUGH and _one_group(left)):
+        if not left or asked == MOST_ASKED or (asked and seen >= ENOUGH and telling and _one_group(left)):
             break
         args = _draw(exercise, left, turn)(rng)
-        if not _worth_asking(exercise, left, args, seen):
+        if asked and telling and not _worth_asking(exercise, left, args, seen):
             continue
         asked += 1
         results = ask(args)
@@ -56,7 +59,13 @@ def diagnose(
         right = _right(exercise, args, results)
         left = [one for one in left if _consistent(exercise, one[1], args, results, right)]
         seen += not right
-    return left[0][0] if seen >= ENOUGH and _one_group(left) else None
+        telling = telling or _varies(results)
+    return left[0][0] if seen >= ENOUGH and telling and _one_group(left) else None
+
+
+def _varies(results: tuple) -> bool:
+    """Does any result hold two different numbers? NaN, which differs from itself, counts as such."""
+    return any(one.numel() and bool((one != one.flatten()[0]).any()) for one in results)
 
 
 def _size(case: tuple[Args, tuple]) -> int:

@@ -84,7 +84,7 @@ def _first_block(right: Callable[..., tuple], fixed: int | None = None) -> Calla
 
 
 def _first_blocks(right: Callable[..., tuple]) -> dict:
-    return {"formula": _first_block(right), "variants": tuple(_first_block(right, block) for block in BLOCKS)}
+    return {"formula": _first_block(right), "variants": tuple(_first_block(right, block) for block in BLOCKS[1:])}
 
 
 def _stand_ins(write: Callable, single: bool, **more) -> dict:
