@@ -44,6 +44,20 @@ class Entry:
         return self.root / "solutions" / f"{self.stem}.py"
 
     @property
+    def fast(self) -> Path:
+        """A faster second solution, where the lesson's own is kept easier to read; most lessons have none."""
+        return self.root / "solutions" / f"{self.stem}_fast.py"
+
+    @property
+    def fast_exercises(self) -> tuple[str, ...]:
+        """The exercises that the faster solution has, in the lesson's order. None without one."""
+        if not self.fast.is_file():
+            return ()
+        tree = ast.parse(self.fast.read_text(encoding="utf-8"))
+        defined = {one.name for one in tree.body if isinstance(one, ast.FunctionDef)}
+        return tuple(name for name in self.exercises if name in defined)
+
+    @property
     def kept_stub(self) -> Path:
         """The stub as it stands in a copy for students, which has no solution to make it from."""
         return self.root / "drills" / "lessons" / "stubs" / f"{self.stem}.py"

@@ -85,7 +85,7 @@ def merge_states_kernel(
     H,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # states a step
-    BLOCK_H: tl.constexpr,  # heads a program, or pieces of heads
+    BLOCK_H: tl.constexpr,  # heads a program
     BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     pass
@@ -111,7 +111,7 @@ def variable_length_kernel(
     H,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # states a step
-    BLOCK_H: tl.constexpr,  # heads a program, or pieces of heads
+    BLOCK_H: tl.constexpr,  # heads a program
     BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     pass

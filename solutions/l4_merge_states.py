@@ -11,16 +11,8 @@ import torch
 import triton
 import triton.language as tl
 
+
 # BEGIN SOLUTION
-
-
-FEW = 4
-"""So many states, or fewer, need no loop."""
-
-STEP = 8
-"""States a step at most, where a thread takes all states of its columns one by one."""
-
-
 def columns_a_piece(D: int) -> int:
     """A row of a tile is a piece of 8 columns, what one thread loads: 16 bytes, the widest load there is, of halves.
 
@@ -35,37 +27,30 @@ def tile_of_rows(D: int) -> tuple[int, int]:
     return 512, columns_a_piece(D)
 
 
-def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, int]:
-    """States a step, heads or pieces of heads, columns and warps a program, to merge about N states of `rows` rows.
-
-    Below 32 states a thread takes all states of its piece, in steps of equal length (12 states are 2 times 6). To 4
-    states 512 threads are a program, unless rows (S * H) are so few that multiprocessors would idle; beyond, a warp is
-    one, and its threads get the registers to ask for all states of a step at once.
-    From 32 states on, one head of 128, or several small ones, and 4,096 elements a step: with 1 warp the sum over
-    states stays within a few threads. The fewer programs there are, the more each must have in flight: 4 times as much
-    below 1,024 rows. Below 128 rows half the columns make twice the programs.
-    """
-    columns = triton.next_power_of_2(D)
-    if N < 32 or columns > 256:
-        width = columns_a_piece(D)
-        pieces = max(512 if N <= FEW and rows >= 1024 else 32, triton.next_power_of_2(D // width))
-        pieces = min(pieces, triton.next_power_of_2(H * D // width))
-        return triton.cdiv(max(1, N), triton.cdiv(max(1, N), STEP)), pieces, width, warps_for(pieces)
-    heads = max(1, min(triton.next_power_of_2(H), 128 // columns))
-    elements, warps = (4096, 1) if rows >= 1024 else (16384, 2)
-    if rows < 128:
-        columns, warps = min(columns, 64), 8
-    return min(elements // (heads * columns), triton.next_power_of_2(N)), heads, columns, warps
-
-
-def head_tiles(H: int, D: int, BLOCK_N: int, BLOCK_H: int, BLOCK_D: int) -> int:
-    """How many tiles of tile_of_states hold the heads of a position."""
-    return triton.cdiv(H, BLOCK_H * BLOCK_D // D if BLOCK_N <= STEP else BLOCK_H)
-
-
 def warps_for(pieces: int) -> int:
     """A thread a piece."""
     return max(1, pieces // 32)
+
+
+def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, int]:
+    """States a step, heads, columns and warps a program, to merge about N states for each of `rows` rows (S * H).
+
+    Few states: one a step, of as many heads as make 512 elements, which share what a program costs to start; below
+    4,096 rows there are programs enough for all states at once. More: one head of 128, or several small ones, and
+    1,024 elements a step: with 1 warp the sum over states stays within a thread. From 32 states on a step can take 32,
+    and the fewer programs there are, the more each must have in flight: 4 times as much below 1,024 rows. Below 128
+    rows multiprocessors idle: half the columns make twice the programs.
+    """
+    columns = triton.next_power_of_2(D)
+    if N <= 8:
+        states, elements = (triton.next_power_of_2(max(N, 1)), 1024) if rows < 4096 else (1, 512)
+        return states, max(1, min(triton.next_power_of_2(H), elements // (states * columns))), columns, 1
+    heads = max(1, min(triton.next_power_of_2(H), 128 // columns))
+    elements, warps = (1024, 1) if N < 32 else (4096, 1) if rows >= 1024 else (16384, 2)
+    if rows < 128:
+        columns, warps = min(columns, 64), 8
+    states = max(2, elements // (heads * columns))
+    return min(states, triton.next_power_of_2(N)), heads, columns, warps
 
 
 @triton.jit
@@ -222,92 +207,31 @@ def merge_state_in_place(
 
 # BEGIN SOLUTION
 @triton.jit
-def pieces_of_heads(tile, H, D: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr):
-    """head[BLOCK_H], d[BLOCK_H, BLOCK_D], ok[BLOCK_H] of a tile of pieces; and which of them write s."""
-    PIECES: tl.constexpr = D // BLOCK_D
-    HEADS: tl.constexpr = BLOCK_H // PIECES
-    r = tl.arange(0, BLOCK_H)
-    head = tile * HEADS + r // PIECES
-    d = (r % PIECES * BLOCK_D)[:, None] + tl.arange(0, BLOCK_D)[None, :]
-    ok = (r < HEADS * PIECES) & (head < H)
-    return head, d, ok, ok & (r % PIECES == 0)
+def merge_run(v_ptr, s_ptr, begin, count, head, d, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Merges rows begin to begin + count of v[rows, H, D], s[rows, H] for the heads head[BLOCK_H], columns d[BLOCK_D].
 
-
-@triton.jit
-def whole_heads(tile, H, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr):
-    """The same for whole heads, or for BLOCK_D columns of each: d is [1, BLOCK_D]."""
-    head = tile * BLOCK_H + tl.arange(0, BLOCK_H)
-    d = (tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D))[None, :]
-    return head, d, head < H, (head < H) & (tl.program_id(1) == 0)
-
-
-@triton.jit
-def add_states(v, total, m, v_ptr, s_ptr, row, left, d, ok, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Adds BLOCK_N states, `left` of them at most, from row row[R] on to the weighted sums v[R, BLOCK_D], total[R].
-
-    A thread has a piece of a head and takes one state after the other; nothing crosses threads. Both sums are kept
-    under m[R], the largest s so far, and scaled down when a larger one comes. All loads are asked for first.
-    """
-    # What nobody reads again is the first to leave the cache: worth it where more is read than written.
-    KEEP: tl.constexpr = "evict_first" if BLOCK_N > 2 else ""
-    m_new = m
-    states = ()
-    for n in tl.static_range(BLOCK_N):
-        live = ok & (n < left)
-        s_n = tl.load(s_ptr + row + n * H, mask=live, other=float("-inf"))
-        v_at = v_ptr + (row + n * H)[:, None] * D + d
-        states = states + ((tl.load(v_at, mask=live[:, None], other=0.0, eviction_policy=KEEP), s_n),)
-        m_new = tl.maximum(m_new, s_n)
-    shift = tl.where(m_new == float("-inf"), 0.0, m_new)  # (-inf) - (-inf) is NaN, (-inf) - 0 is not
-    keep = tl.exp2(m - shift)
-    v *= keep[:, None]
-    total *= keep
-    for n in tl.static_range(BLOCK_N):
-        v_n, s_n = states[n]
-        w = tl.exp2(s_n - shift)
-        v += tl.where(w[:, None] > 0, v_n.to(tl.float32), 0.0) * w[:, None]  # 0 * NaN is NaN
-        total += w
-    return v, total, m_new
-
-
-@triton.jit
-def merge_few(v_ptr, s_ptr, begin, count, head, d, ok, H, D: tl.constexpr, BLOCK_N: tl.constexpr, LOOP: tl.constexpr):
-    """Merges rows begin to begin + count of v[rows, H, D], s[rows, H] for heads head[R] and columns d[R, BLOCK_D].
-
-    LOOP: count may exceed BLOCK_N. Returns v[R, BLOCK_D] and s[R].
+    One pass, BLOCK_N states at a time: v and the sum of weights are kept under the largest s so far, and scaled
+    down when a larger one comes. Returns v[BLOCK_H, BLOCK_D] and s[BLOCK_H].
     """
     m = tl.full(head.shape, float("-inf"), tl.float32)
     total = tl.zeros(head.shape, tl.float32)
-    v = tl.zeros(d.shape, tl.float32)
-    if LOOP:
-        for start in range(0, count, BLOCK_N):
-            row = (begin + start) * H + head
-            v, total, m = add_states(v, total, m, v_ptr, s_ptr, row, count - start, d, ok, H, D, BLOCK_N)
-    else:
-        v, total, m = add_states(v, total, m, v_ptr, s_ptr, begin * H + head, count, d, ok, H, D, BLOCK_N)
-    total = tl.where(m == float("-inf"), 1.0, total)
-    return v * (1.0 / total)[:, None], m + tl.log2(total)
-
-
-@triton.jit
-def merge_many(v_ptr, s_ptr, begin, count, head, d, ok, H, D: tl.constexpr, BLOCK_N: tl.constexpr):
-    """As merge_few, with BLOCK_N states side by side in the tile: threads share the states out among them."""
-    m = tl.full(head.shape, float("-inf"), tl.float32)
-    total = tl.zeros(head.shape, tl.float32)
-    v = tl.zeros((head.shape[0], d.shape[1]), tl.float32)
-    for start in tl.range(0, count, BLOCK_N, loop_unroll_factor=2):  # the next loads need not wait for this step's sum
-        n = start + tl.arange(0, BLOCK_N)
-        live = (n < count)[:, None] & ok[None, :]  # [BLOCK_N, BLOCK_H]
-        row = (begin + n)[:, None] * H + head[None, :]
-        s_n = tl.load(s_ptr + row, mask=live, other=float("-inf"))  # padding is empty: it weighs 0
-        v_at = v_ptr + row[:, :, None] * D + d[None, :, :]  # [BLOCK_N, BLOCK_H, BLOCK_D]
-        v_n = tl.load(v_at, mask=live[:, :, None] & (d < D)[None, :, :], other=0.0, eviction_policy="evict_first")
+    v = tl.zeros((head.shape[0], d.shape[0]), tl.float32)
+    # Few states in a step or many of them: the next steps' loads need not wait for this one's sum.
+    UNROLL: tl.constexpr = 4 if BLOCK_N == 1 else 2 if BLOCK_N >= 32 else 1
+    for n in tl.range(0, count, BLOCK_N, loop_unroll_factor=UNROLL):
+        step = n + tl.arange(0, BLOCK_N)
+        ok = (step < count)[:, None] & (head < H)[None, :]  # [BLOCK_N, BLOCK_H]
+        offset = (begin + step)[:, None] * H + head[None, :]
+        s_n = tl.load(s_ptr + offset, mask=ok, other=float("-inf"))  # padding is empty: it weighs 0
+        v_n = tl.load(  # [BLOCK_N, BLOCK_H, BLOCK_D]; nobody reads it again, so it is the first to leave the cache
+            v_ptr + offset[:, :, None] * D + d, mask=ok[:, :, None] & (d < D), other=0.0, eviction_policy="evict_first"
+        )
 
         m_new = tl.maximum(m, tl.max(s_n, axis=0))
-        shift = tl.where(m_new == float("-inf"), 0.0, m_new)
+        shift = tl.where(m_new == float("-inf"), 0.0, m_new)  # (-inf) - (-inf) is NaN, (-inf) - 0 is not
         w = tl.exp2(s_n - shift)
         keep = tl.exp2(m - shift)
-        v_n = tl.where(w[:, :, None] > 0, v_n.to(tl.float32), 0.0)
+        v_n = tl.where(w[:, :, None] > 0, v_n.to(tl.float32), 0.0)  # 0 * NaN is NaN
         v = v * keep[:, None] + tl.sum(v_n * w[:, :, None], axis=0)
         total = total * keep + tl.sum(w, axis=0)
         m = m_new
@@ -316,45 +240,14 @@ def merge_many(v_ptr, s_ptr, begin, count, head, d, ok, H, D: tl.constexpr, BLOC
 
 
 @triton.jit
-def store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D: tl.constexpr):
-    """Writes v[BLOCK_H, BLOCK_D] and s[BLOCK_H] to position `position` of v[S, H, D] and s[S, H]."""
+def store_state(v_ptr, s_ptr, v, s, position, head, d, H, D: tl.constexpr):
+    """Writes v[BLOCK_H, BLOCK_D] and s[BLOCK_H] to position `position` of v[S, H, D] and s[S, H].
+
+    Where programs share a row's columns, the one with the first of them writes s.
+    """
     row = position * H + head
-    tl.store(v_ptr + row[:, None] * D + d, v.to(v_ptr.dtype.element_ty), mask=ok[:, None] & (d < D))
-    tl.store(s_ptr + row, s, mask=writes_s)
-
-
-@triton.jit
-def tiles_of_heads(H, D: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr):
-    """As head_tiles."""
-    HEADS: tl.constexpr = BLOCK_H * BLOCK_D // D if BLOCK_N <= 8 else BLOCK_H
-    return tl.cdiv(H, HEADS)
-
-
-@triton.jit
-def merge_run(
-    v_ptr, s_ptr, begin, count, tile, H,
-    D: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr,
-):  # fmt: skip
-    """Merges a run of states for a tile of heads. Returns v, s and where they go: head, d, ok, writes_s."""
-    if BLOCK_N <= 8:  # STEP
-        head, d, ok, writes_s = pieces_of_heads(tile, H, D, BLOCK_H, BLOCK_D)
-        v, s = merge_few(v_ptr, s_ptr, begin, count, head, d, ok, H, D, BLOCK_N, True)
-    else:
-        head, d, ok, writes_s = whole_heads(tile, H, BLOCK_H, BLOCK_D)
-        v, s = merge_many(v_ptr, s_ptr, begin, count, head, d, ok, H, D, BLOCK_N)
-    return v, s, head, d, ok, writes_s
-
-
-@triton.jit(do_not_specialize=["H"])
-def few_states_kernel(
-    v_n_ptr, s_n_ptr, v_ptr, s_ptr, H,
-    D: tl.constexpr, N: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_D: tl.constexpr,
-):  # fmt: skip
-    """merge_states_kernel for N <= FEW: a constant, so that there is no loop. Grid: positions, tiles of heads."""
-    position = tl.program_id(0).to(tl.int64)
-    head, d, ok, writes_s = pieces_of_heads(tl.program_id(1), H, D, BLOCK_H, BLOCK_D)
-    v, s = merge_few(v_n_ptr, s_n_ptr, position * N, N, head, d, ok, H, D, N, False)
-    store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D)
+    tl.store(v_ptr + row[:, None] * D + d, v.to(v_ptr.dtype.element_ty), mask=(head < H)[:, None] & (d < D))
+    tl.store(s_ptr + row, s, mask=(head < H) & (tl.program_id(1) == 0))
 
 
 # END SOLUTION
@@ -368,15 +261,16 @@ def merge_states_kernel(
     H,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # states a step
-    BLOCK_H: tl.constexpr,  # heads a program, or pieces of heads
+    BLOCK_H: tl.constexpr,  # heads a program
     BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     # BEGIN SOLUTION
-    tiles = tiles_of_heads(H, D, BLOCK_N, BLOCK_H, BLOCK_D)
+    tiles = tl.cdiv(H, BLOCK_H)
     position = (tl.program_id(0) // tiles).to(tl.int64)
-    tile = tl.program_id(0) % tiles
-    v, s, head, d, ok, writes_s = merge_run(v_n_ptr, s_n_ptr, position * N, N, tile, H, D, BLOCK_N, BLOCK_H, BLOCK_D)
-    store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D)
+    head = tl.program_id(0) % tiles * BLOCK_H + tl.arange(0, BLOCK_H)
+    d = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
+    v, s = merge_run(v_n_ptr, s_n_ptr, position * N, N, head, d, H, D, BLOCK_N)
+    store_state(v_ptr, s_ptr, v, s, position, head, d, H, D)
     # END SOLUTION
 
 
@@ -394,16 +288,9 @@ def merge_states(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.
     if S == 0:
         return out_v, out_s
     BLOCK_N, BLOCK_H, BLOCK_D, warps = tile_of_states(N, H, S * H, D)
-    tiles = head_tiles(H, D, BLOCK_N, BLOCK_H, BLOCK_D)
-    if 0 < N <= FEW:
-        few_states_kernel[(S, tiles)](
-            v.contiguous(), s.contiguous(), out_v, out_s, H, D, N, BLOCK_H, BLOCK_D, num_warps=warps
-        )
-    else:
-        programs = (S * tiles, 1 if BLOCK_N <= STEP else triton.cdiv(D, BLOCK_D))
-        merge_states_kernel[programs](
-            v.contiguous(), s.contiguous(), out_v, out_s, N, H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps
-        )
+    merge_states_kernel[(S * triton.cdiv(H, BLOCK_H), triton.cdiv(D, BLOCK_D))](
+        v.contiguous(), s.contiguous(), out_v, out_s, N, H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps
+    )
     return out_v, out_s
     # END SOLUTION
 
@@ -418,17 +305,18 @@ def variable_length_kernel(
     H,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,  # states a step
-    BLOCK_H: tl.constexpr,  # heads a program, or pieces of heads
+    BLOCK_H: tl.constexpr,  # heads a program
     BLOCK_D: tl.constexpr,  # columns a program, a power of two
 ):
     # BEGIN SOLUTION
-    tiles = tiles_of_heads(H, D, BLOCK_N, BLOCK_H, BLOCK_D)
+    tiles = tl.cdiv(H, BLOCK_H)
     position = (tl.program_id(0) // tiles).to(tl.int64)
+    head = tl.program_id(0) % tiles * BLOCK_H + tl.arange(0, BLOCK_H)
+    d = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
     begin = tl.load(indptr_ptr + position).to(tl.int64)
-    count = (tl.load(indptr_ptr + position + 1).to(tl.int64) - begin).to(tl.int32)
-    tile = tl.program_id(0) % tiles
-    v, s, head, d, ok, writes_s = merge_run(v_m_ptr, s_m_ptr, begin, count, tile, H, D, BLOCK_N, BLOCK_H, BLOCK_D)
-    store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D)
+    count = tl.load(indptr_ptr + position + 1).to(tl.int64) - begin
+    v, s = merge_run(v_m_ptr, s_m_ptr, begin, count.to(tl.int32), head, d, H, D, BLOCK_N)
+    store_state(v_ptr, s_ptr, v, s, position, head, d, H, D)
     # END SOLUTION
 
 
@@ -449,8 +337,7 @@ def variable_length_merge_states(
     if S == 0:
         return out_v, out_s
     BLOCK_N, BLOCK_H, BLOCK_D, warps = tile_of_states(v.shape[0] // S, H, S * H, D)
-    tiles = head_tiles(H, D, BLOCK_N, BLOCK_H, BLOCK_D)
-    variable_length_kernel[(S * tiles, 1 if BLOCK_N <= STEP else triton.cdiv(D, BLOCK_D))](
+    variable_length_kernel[(S * triton.cdiv(H, BLOCK_H), triton.cdiv(D, BLOCK_D))](
         v.contiguous(), s.contiguous(), indptr.contiguous(), out_v, out_s,
         H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps,
     )  # fmt: skip

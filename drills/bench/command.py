@@ -80,9 +80,8 @@ def _request(selected: list[catalog.Selection], options: argparse.Namespace) -> 
     for selection in selected:
         entry, names = selection.lesson, list(selection.exercises)
         targets = {"solution": {"path": str(entry.solution), "exercises": names}} if entry.solution.is_file() else {}
-        fast = entry.solution.with_name(f"{entry.stem}_fast.py")
-        if fast.is_file():
-            targets["fast"] = {"path": str(fast), "exercises": names}
+        if faster := [name for name in entry.fast_exercises if name in names]:
+            targets["fast"] = {"path": str(entry.fast), "exercises": faster}
         if not options.solutions and entry.mine.is_file():
             found = source.inspect(entry.mine, entry.exercises, entry.stub)
             written = [one.name for one in found.functions if one.state == "written" and one.name in names]

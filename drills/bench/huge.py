@@ -34,13 +34,15 @@ def main() -> int:
     device, wrong = torch.device("cuda"), 0
     for entry in catalog.lessons():
         lesson = importlib.import_module(f"drills.lessons.{entry.stem}").LESSON
-        files = [entry.solution, entry.solution.with_name(f"{entry.stem}_fast.py")]
-        functions = [(path.stem, load(str(path), list(entry.exercises))) for path in files if path.is_file()]
+        files = {entry.solution: entry.exercises, entry.fast: entry.fast_exercises}
+        functions = [(path.stem, load(str(path), list(names))) for path, names in files.items() if names]
         for case in CASES:
             if case.exercise not in entry.exercises or (options.exercises and case.exercise not in options.exercises):
                 continue
             args = case.make(device, DTYPES[options.dtype], torch.Generator(device=device).manual_seed(0))
             for stem, one in functions:
+                if case.exercise not in one:
+                    continue
                 began = time.perf_counter()
                 try:
                     check(lesson.exercise(case.exercise), case, args, lambda *a: lambda: one[case.exercise](*a))  # noqa: B023

@@ -62,8 +62,9 @@ def rows_of(options: argparse.Namespace, clock: Clock, machine: Machine) -> Iter
     for selection in catalog.select(options.lessons):
         entry = selection.lesson
         lesson = importlib.import_module(f"drills.lessons.{entry.stem}").LESSON
-        files = {"solution": entry.solution, "fast": entry.solution.with_name(f"{entry.stem}_fast.py")}
-        ours = {who: load(str(path), list(entry.exercises)) for who, path in files.items() if path.is_file()}
+        ours = {"solution": load(str(entry.solution), list(entry.exercises))}
+        if entry.fast_exercises:
+            ours["fast"] = load(str(entry.fast), list(entry.fast_exercises))
         for case in lesson.bench:
             if options.match in case.label and case.exercise in selection.exercises:
                 yield from measured(lesson, case, ours, options, clock, machine)
