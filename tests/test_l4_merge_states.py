@@ -9,6 +9,8 @@ import math
 import pytest
 import torch
 
+from drills.lessons.strides import far_apart
+
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 HALVES = DTYPES[1:]
 EMPTY = -math.inf
@@ -76,13 +78,6 @@ def turned(x):
 def repeated(x):
     """The first position again and again, without a copy: stride 0."""
     return x[:1].expand(x.shape)
-
-
-def far_apart(x, elements=2**30 + 8):
-    """The same values, with this many elements of untouched memory from one index of the first axis to the next."""
-    memory = torch.empty(elements * (len(x) - 1) + x[0].numel(), dtype=x.dtype)
-    spread = memory.as_strided(x.shape, (elements, *x[0].contiguous().stride()))
-    return spread.copy_(x)
 
 
 # merge_state

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from drills import reserve
 from drills.instruments.notes import Finding
 from drills.instruments.provenance import extent
 from drills.instruments.trees import leaves, replaced
@@ -77,7 +78,7 @@ class Buffer:
         self.size = self.source.untyped_storage().nbytes()
         self.poison = 0xFF if self.source.dtype.is_floating_point else 0x6B
         self.whole = self.size <= WHOLE
-        self.memory = torch.empty(self.size + 2 * GUARD + ALIGN, dtype=torch.uint8, device=self.device)
+        self.memory = reserve.empty(self.size + 2 * GUARD + ALIGN, torch.uint8, self.device)
         self.start = GUARD + (-self.memory.data_ptr() - GUARD) % ALIGN
         self.end = self.start + self.size
         for zone in [self.memory] if self.whole else self._guards():

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from drills import reserve
 from drills.lessons.base import Args
 
 Formula = Callable[..., tuple]
@@ -41,7 +42,7 @@ def far_apart(x: Tensor, elements: int = 2**30 + 8) -> Tensor:
 
     Address space, not memory: two steps of the default are more than 2^31 elements.
     """
-    memory = torch.empty(elements * (len(x) - 1) + x[0].numel(), dtype=x.dtype)
+    memory = reserve.empty(elements * (len(x) - 1) + x[0].numel(), x.dtype)
     return memory.as_strided(x.shape, (elements, *x[0].contiguous().stride())).copy_(x)
 
 

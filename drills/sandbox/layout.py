@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from drills import reserve
 from drills.sandbox.raw import NAMES, base, dtype_of
 
 _size, _stride, _storage_offset, _element_size, _narrow = base(
@@ -119,7 +120,7 @@ def restore(dense: torch.Tensor, shape: list[int], stride: list[int], offset: in
     if offset == 0 and list(dense.stride()) == stride:
         return dense
     last = sum((n - 1) * step for n, step in zip(shape, stride, strict=True)) if 0 not in shape else -1
-    memory = torch.empty(offset + last + 1, dtype=dense.dtype)
+    memory = reserve.empty(offset + last + 1, dense.dtype)
     tensor = memory.as_strided(shape, stride, offset)
     without_broadcast(tensor).copy_(dense)
     return tensor
