@@ -20,7 +20,9 @@ registers and has the widest accesses. A family is a kernel with its flags:
 - if it uses atomics: by warps, stages, and every type;
 - else once, preferably with half floats.
 
-Figures are therefore of the largest shapes tested. `thorough=True` makes machine code of everything for both targets.
+A kernel that is plain (see `gate_plain`) has nothing that sm_80 lacks: sm_90's machine code tells for both, and sm_80
+sees its front end only; unless it needs more shared memory than sm_80 has. Figures are therefore of the largest shapes
+tested. `thorough=True` makes machine code of everything for both targets.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from drills.instruments.constants import tupled
 from drills.instruments.intact import COMPILERS, Intact
 
 MAX_ERROR = 2000
-LOADING_S = 5.0
+LOADING_S = 10.0
 """Seconds in which the graded file must be loaded."""
 
 INTACT = "the compiler as it was"

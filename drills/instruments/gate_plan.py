@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from drills.instruments.gate_compile import SHARED
+from drills.instruments.gate_plain import is_plain
 from drills.instruments.gate_report import CompileReport, refused, report
 from drills.instruments.gate_spec import Spec
 from drills.instruments.gate_text import ATOMICS, PRODUCTS, Text
@@ -41,6 +44,16 @@ class Entry:
         """Whether this depth is known: reached, or refused on the way to it."""
         front = self.done.get((arch, False))
         return (arch, True) in self.done or (front is not None and not (full and front.ok))
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether machine code for one target tells what the other's would."""
+        return is_plain(self.text, self.spec)
+
+    def told_by(self, arch: int) -> bool:
+        """Whether the newer target's machine code makes this one's needless: it is known, and fits here too."""
+        made = self.done.get((ARCHS[0], True))
+        return arch != ARCHS[0] and self.plain and (made is None or not made.ok or made.shared <= SHARED[arch])
 
     def settle(self, arch: int, full: bool, answer: Any) -> CompileReport:
         """Take in an answer."""
@@ -114,8 +127,12 @@ class Plan:
 
     def wanted(self) -> Iterator[tuple[Entry, int, bool]]:
         """(entry, arch, full) of all that should become known: front ends first, then machine code."""
-        best = {(id(entry), arch) for (_, arch, _), (entry, _) in self.largest.items()}
-        seen = {(one.sha256, one.spec.front) for (_, arch, _), (one, _) in self.largest.items() if arch == FRONT_ARCH}
+        best = {
+            (id(entry), arch)
+            for (_, arch, _), (entry, _) in self.largest.items()
+            if self.thorough or not entry.told_by(arch)
+        }
+        seen = {(one.sha256, one.spec.front) for one in self.entries.values() if (id(one), FRONT_ARCH) in best}
         for entry in self.entries.values():
             if (entry.sha256, entry.spec.front) not in seen:
                 seen.add((entry.sha256, entry.spec.front))

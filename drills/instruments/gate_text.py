@@ -40,25 +40,34 @@ class Text:
         """
         key = line, word
         if key not in self.found:
-            self.found[key] = any(word.search(text.partition("#")[0]) for text in self._reached(self.function(line)))
+            self.found[key] = any(word.search(text.partition("#")[0]) for text in self._lines_reached(line))
         return self.found[key]
 
-    def _reached(self, start: ast.FunctionDef | None) -> Iterator[str]:
-        """The lines of a function, of those of this file whose names it mentions, and so on; and of no function."""
-        if start is None:
-            yield from self.lines
-            return
-        inside = {number for one in self.functions for number in range(first(one), (one.end_lineno or one.lineno) + 1)}
-        yield from (text for number, text in enumerate(self.lines, 1) if number not in inside)
-        waiting, seen = [start], {start.lineno}
+    def reached(self, line: int) -> list[ast.FunctionDef]:
+        """The function around a line, those of this file whose names it mentions, and so on; none for no function."""
+        start = self.function(line)
+        waiting = [start] if start else []
+        found, seen = [], {one.lineno for one in waiting}
         while waiting:
             one = waiting.pop()
-            yield from self.lines[first(one) - 1 : one.end_lineno]
+            found.append(one)
             names = {node.id for node in ast.walk(one) if isinstance(node, ast.Name)}
             names |= {node.attr for node in ast.walk(one) if isinstance(node, ast.Attribute)}
             fresh = [other for other in self.functions if other.name in names and other.lineno not in seen]
             seen |= {other.lineno for other in fresh}
             waiting += fresh
+        return found
+
+    def _lines_reached(self, line: int) -> Iterator[str]:
+        """The lines of the functions that are reached, and those of no function."""
+        functions = self.reached(line)
+        if not functions:
+            yield from self.lines
+            return
+        inside = {number for one in self.functions for number in range(first(one), (one.end_lineno or one.lineno) + 1)}
+        yield from (text for number, text in enumerate(self.lines, 1) if number not in inside)
+        for one in functions:
+            yield from self.lines[first(one) - 1 : one.end_lineno]
 
 
 def first(function: ast.FunctionDef) -> int:

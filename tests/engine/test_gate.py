@@ -180,7 +180,7 @@ def test_no_answer_can_do_more_than_fail(folder, answer):
 def test_figures_that_are_none_are_zero(folder):
     file = graded(folder)
     odd = {"registers": "many", "spills": -1, "shared": 1e9, "load_width": True, "loads": {"4": 2, "x": 1}, "tf32": 1}
-    gate = CompileGate(liar([claim(figures=odd)]))
+    gate = CompileGate(liar([claim(figures=odd), claim(figures=odd)]))
     report = one(gate, file, launch("fill", file, PLAIN), timeout=3)[0]
     gate.close()
     assert report.ok

@@ -40,14 +40,13 @@ def reports():
         gate.submit(FILE, "x", [launch(kernel.name, FILE, PLAIN) for kernel in KERNELS])
         found = gate.reports("x", 60)
         gate.close()
-    return {report.kernel: report for report in found}
+    return {report.kernel: report for report in found if not report.ok}
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 def test_refused_at_its_line_with_its_advice(reports, kernel):
     line, words = expected(kernel)
     report = reports[kernel.name]
-    assert not report.ok
     assert (report.line, report.source) == (line, FILE.read_text().splitlines()[line - 1].strip())
     assert words in report.advice
     assert report.error and "Error(" not in report.error and "0x" not in report.error

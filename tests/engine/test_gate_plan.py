@@ -317,3 +317,53 @@ def test_a_width_that_is_stated_wrong_is_named():
     ]
     result.exercises[0].kernels[0]["load_width"] = 16
     assert not list(widths.problems(result, LESSON))
+
+
+HEAD = "import triton.language as tl\nfrom other import far\n\n@triton.jit\ndef helper(x):\n    return {help}\n\n"
+KERNEL = "@triton.jit\ndef copies_rows(v, s, D: tl.constexpr, B: tl.constexpr):\n    x = tl.load(v)\n    {line}\n"
+
+
+def in_file(line: str, help: str = "x", **more: object) -> Entry:
+    """The kernel with this line, in a file whose helper gives this."""
+    text = (HEAD + KERNEL).format(line=line, help=help).encode()
+    line = text.decode().splitlines().index("    x = tl.load(v)")
+    return entry(replace(spec(**more), line=line), text)
+
+
+@pytest.mark.parametrize("line", ["tl.store(s, helper(tl.exp2(x)))", "for n in range(D): x += tl.sum(x, 0)"])
+def test_a_plain_kernel_gets_machine_code_for_one_target(line):
+    made = Plan(1.0, False)
+    made.add("x", in_file(line), 0.0)
+    assert wanted(made) == [(0, 80, False), (0, 90, True)]
+
+
+@pytest.mark.parametrize(
+    "unlike",
+    [
+        in_file("tl.dot(x, x)"),
+        in_file("tl.atomic_add(s, x)"),
+        in_file("tl.store(s, helper(x))", help="tl.inline_asm_elementwise('', '', [x], tl.float32, True, 1)"),
+        in_file("far(x)"),
+        in_file("tl.extra.cuda.gdc_wait()"),
+        in_file("x.to(tl.float8e4nv)"),
+        in_file("x.to('fp8')"),
+        in_file("for n in tl.range(0, D, warp_specialize=True): x += 1"),
+        in_file("getattr(tl, 'dot')(x, x)"),
+        in_file("tl.store(s, x)", options={"maxnreg": 64}),
+        in_file("tl.store(s, x)", signature={"v": "*fp8e4nv"}),
+        entry(spec()),
+    ],
+    ids=range(12),
+)
+def test_what_a_target_may_lack_is_compiled_for_both(unlike):
+    made = Plan(1.0, False)
+    made.add("x", unlike, 0.0)
+    assert wanted(made) == [(0, 80, True), (0, 90, True)]
+
+
+@pytest.mark.parametrize("shared, more", [(166_912, []), (166_913, [(0, 80, True)])])
+def test_a_plain_kernel_that_needs_more_than_the_older_target_has_is_compiled_for_it_too(shared, more):
+    made, one = Plan(1.0, False), in_file("tl.store(s, x)")
+    made.add("x", one, 0.0)
+    one.settle(90, True, {"ok": True, "figures": {"shared": shared}})
+    assert wanted(made) == sorted([*([] if more else [(0, 80, False)]), (0, 90, True), *more])

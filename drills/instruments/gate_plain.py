@@ -1,0 +1,51 @@
+"""Whether a kernel says nothing that one GPU target has and another lacks, so that machine code for one tells both.
+
+Plain are loads, stores, arithmetic, reductions and loops. What is not known to be plain is not: products, atomics,
+assembler, descriptors, 8-bit floats, other modules' functions, options of a launch beyond warps and stages.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from drills.instruments.gate_spec import Spec, flat
+from drills.instruments.gate_text import Text
+
+LANGUAGE = """
+abs arange argmax argmin assume associative_scan bfloat16 broadcast broadcast_to cast cdiv ceil clamp constexpr cos
+cumprod cumsum debug_barrier device_assert device_print div_rn dtype element_ty exp exp2 expand_dims fdiv flip float16
+float32 float64 floor fma full int1 int16 int32 int64 int8 join load log log2 make_block_ptr math max max_constancy
+max_contiguous maximum min minimum multiple_of num_programs permute program_id range ravel reduce reshape rsqrt shape
+sigmoid sin softmax split sqrt static_assert static_print static_range store sum swizzle2d tensor to trans type uint16
+uint32 uint64 uint8 view where xor_sum zeros zeros_like advance numel T value
+"""
+PLAIN = frozenset(LANGUAGE.split())
+BUILTIN = frozenset(("range", "min", "max", "len", "float", "int", "bool", "abs", "tuple", "print", "isinstance"))
+FLOAT8 = re.compile(r"fp8|float8|tensordesc")
+SPECIAL = frozenset(("warp_specialize", "flatten", "disallow_acc_multi_buffer"))
+"""Keywords of tl.range that change what is made of a loop on one target only."""
+
+
+def is_plain(text: Text, spec: Spec) -> bool:
+    """Of this specialisation's kernel and all functions of the file that it reaches."""
+    functions = text.reached(spec.line)
+    if not functions or spec.options or any(FLOAT8.search(kind) for kind in flat(spec.signature.values())):
+        return False
+    known = BUILTIN | {one.name for one in text.functions}
+    return all(_is_plain(node, known) for one in functions for node in _inside(one))
+
+
+def _inside(function: ast.FunctionDef) -> Iterable[ast.AST]:
+    """All nodes of the body: decorators and annotations are not compiled."""
+    return (node for statement in function.body for node in ast.walk(statement))
+
+
+def _is_plain(node: ast.AST, known: frozenset[str]) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr in PLAIN
+    if isinstance(node, ast.Call):
+        named = not isinstance(node.func, ast.Name) or node.func.id in known
+        return named and not any(word.arg in SPECIAL for word in node.keywords)
+    return not (isinstance(node, ast.Constant) and isinstance(node.value, str) and FLOAT8.search(node.value))
