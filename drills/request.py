@@ -37,6 +37,7 @@ class Request:
     stop_early: the first failing test is the last that is run.
     explaining: seconds for finding the causes of one exercise's failures; below 0, none is looked for.
     gate_cache: where the compile gate keeps its answers: for strangers' files, one folder each.
+    gate_lanes: processes that it may compile in at a time.
     """
 
     selections: tuple[Selection, ...]
@@ -53,6 +54,7 @@ class Request:
     explaining: float = 4.0
     stop_early: bool = False
     gate_cache: Path = GATE_CACHE
+    gate_lanes: int = 3
 
     @property
     def shown(self) -> str:

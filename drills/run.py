@@ -152,7 +152,7 @@ class Run:
             from drills.instruments.gate import CompileGate
 
             self.nursery.branch("compile")  # loads Triton's compiler while this process gets ready
-            self.gate = CompileGate(self._fork_gate, self.request.gate_cache)
+            self.gate = CompileGate(self._fork_gate, self.request.gate_cache, lanes=self.request.gate_lanes)
 
     def _fork_gate(self) -> socket.socket:
         here, there = socket.socketpair()

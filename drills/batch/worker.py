@@ -120,6 +120,7 @@ class Grader:
             isolation=self.isolation,
             progress=self.beat,
             gate_cache=self.desk / "gate",
+            gate_lanes=1,  # the other workers have the other cores
             **how,
         )
         return session.grade(request, self.nursery)

@@ -46,7 +46,6 @@ from drills.instruments.notes import Launch
 
 __all__ = ["CompileGate", "CompileReport"]
 
-LANES = 3
 FULL_S, FRONT_S, LANE_S = 0.18, 0.02, 0.15
 """Seconds of one core that machine code, a front end, and one more process take."""
 
@@ -60,7 +59,7 @@ class CompileGate:
     """Compiles launches in other processes. All methods are for one thread, which alone calls `start`.
 
     start: gives the socket of a fresh process that serves. cache: folder for answers, None keeps none.
-    seconds: limit of one compilation. thorough: see the module.
+    seconds: limit of one compilation. lanes: processes at a time. thorough: see the module.
     """
 
     def __init__(
@@ -69,11 +68,13 @@ class CompileGate:
         cache: Path | None = None,
         *,
         seconds: float = 20.0,
+        lanes: int = 3,
         thorough: bool = False,
     ) -> None:
         self.start = start
         self.store = Store(cache)
         self.plan = Plan(seconds, thorough)
+        self.most_lanes = lanes
         self.changed = threading.Condition()
         self.texts: dict[str, Text] = {}
         self.problems: dict[str, list[CompileReport]] = {}
@@ -170,7 +171,7 @@ class CompileGate:
             return 0
         seconds = sum(FULL_S if full else FRONT_S for _, _, full in work)
         cores = len(os.sched_getaffinity(0)) - (not self.hurry)
-        return max(1, min(LANES, cores, round(seconds / LANE_S / 2)))
+        return max(1, min(self.most_lanes, cores, round(seconds / LANE_S / 2)))
 
     def _take(self) -> Compilation | None:
         """For lanes: the next thing to ask; None when the gate closes."""

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from gate_bench import PLAIN, Starter, launch
 
-from drills.instruments import gate as gate_module
 from drills.instruments.gate import CompileGate
 from drills.instruments.gate_advice import advise, said
 
@@ -34,12 +33,10 @@ def expected(kernel: ast.FunctionDef) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def reports():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gate_module, "LANES", 1)
-        gate = CompileGate(Starter())
-        gate.submit(FILE, "x", [launch(kernel.name, FILE, PLAIN) for kernel in KERNELS])
-        found = gate.reports("x", 60)
-        gate.close()
+    gate = CompileGate(Starter(), lanes=1)
+    gate.submit(FILE, "x", [launch(kernel.name, FILE, PLAIN) for kernel in KERNELS])
+    found = gate.reports("x", 60)
+    gate.close()
     return {report.kernel: report for report in found if not report.ok}
 
 

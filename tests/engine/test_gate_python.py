@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from gate_bench import PLAIN, Starter, launch
 
-from drills.instruments import gate as gate_module
 from drills.instruments import gate_phrases
 from drills.instruments.gate import CompileGate
 
@@ -68,12 +67,10 @@ def advice(tmp_path_factory):
     file = tmp_path_factory.mktemp("python") / "kernels.py"
     kernels = [KERNEL.format(number=number, statement=one) for number, one in enumerate(statements)]
     file.write_text(HEAD + "".join(kernels), encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gate_module, "LANES", 1)
-        gate = CompileGate(Starter())
-        gate.submit(file, "x", [launch(f"kernel_{number}", file, PLAIN) for number in range(len(statements))])
-        found = {report.kernel: report for report in gate.reports("x", 60)}
-        gate.close()
+    gate = CompileGate(Starter(), lanes=1)
+    gate.submit(file, "x", [launch(f"kernel_{number}", file, PLAIN) for number in range(len(statements))])
+    found = {report.kernel: report for report in gate.reports("x", 60)}
+    gate.close()
     return {one: found[f"kernel_{number}"] for number, one in enumerate(statements)}
 
 
