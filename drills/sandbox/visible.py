@@ -14,7 +14,7 @@ from pathlib import Path
 PACKAGES = ("torch", "triton", "numpy", "safetensors")
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/nix/store", "/gnu/store")
 SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/alternatives")
-MACHINERY = ("__init__.py", "errors.py", "sandbox", "instruments")
+MACHINERY = ("__init__.py", "errors.py", "reserve.py", "sandbox", "instruments")
 """What of drills/ the running process needs; the rest knows what the right answers are."""
 
 HARDWARE = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu", "/sys/devices/system/node")
