@@ -13,7 +13,7 @@ import pytest
 import triton.language as tl
 from triton.runtime import interpreter as plain
 
-from drills.instruments.interpreter import shortcuts
+from drills.instruments.interpreter import operators, shortcuts
 from drills.instruments.interpreter.language import Language
 from drills.instruments.interpreter.meaning import Meaning, Semantic
 from drills.instruments.interpreter.memory import Builder
@@ -141,3 +141,48 @@ def test_a_pointer_keeps_where_it_came_from(semantic):
     pointer = tensor(POINTER, ())
     pointer.handle.origin = "v_ptr"
     assert semantic.add(pointer, tensor(tl.int32, (4,)), True).handle.origin == "v_ptr"
+
+
+@pytest.fixture(scope="module")
+def table(semantic):
+    return Language(semantic, Meaning(semantic)).table
+
+
+DUNDERS = [f"__{name}__" for name in operators.TABLE] + [f"__r{name}__" for name in operators.TURNED]
+
+
+def operator_pair(semantic, table, name):
+    """What a kernel's tensors have, and Triton's own on the same builder."""
+    theirs, plainly = vars(tl.tensor)[name], plain.TritonSemantic(semantic.builder)
+    return table[id(tl.tensor), name][2], lambda *operands: theirs(*operands, _semantic=plainly)
+
+
+@pytest.mark.parametrize("name", DUNDERS)
+def test_operators_give_the_same(semantic, table, name):
+    ours, theirs = operator_pair(semantic, table, name)
+    assert ours.__qualname__.startswith("Operators.")
+    shapes = list(itertools.product(SHAPES, repeat=2))
+    for left, right in itertools.product([*KINDS, POINTER], repeat=2):
+        for number, (one, other) in enumerate(shapes):
+            if left is not right and number % 5:
+                continue
+            operands = tensor(left, one), tensor(right, other)
+            assert outcome(ours, *operands) == outcome(theirs, *operands), (left, right, one, other)
+    for kind, shape, literal in itertools.product([*KINDS, POINTER], [(), (4,), (2, 4)], LITERALS):
+        for other in (literal, tl.constexpr(literal)):
+            operands = tensor(kind, shape), other
+            assert outcome(ours, *operands) == outcome(theirs, *operands), (kind, shape, other)
+
+
+def test_operators_do_the_common_ones_themselves(semantic):
+    def never(*operands):
+        raise AssertionError("Triton was asked")
+
+    made = operators.Operators(semantic).replacements(lambda name: never)
+    block, row, scalar = tensor(tl.int32, (4,)), tensor(tl.float32, (1, 4)), tensor(tl.int64, ())
+    for name in ("__add__", "__rsub__", "__mul__", "__lt__", "__eq__"):
+        for lhs, rhs in ((block, scalar), (block, 3), (row, 2.5), (row, tensor(tl.float32, (2, 1))), (scalar, block)):
+            assert made[name](lhs, rhs).type.is_block()
+    assert made["__add__"](tensor(POINTER, (4,)), block).type.scalar is POINTER
+    assert made["__add__"](tensor(POINTER, ()), block).type.is_block()
+    assert made["__add__"](tensor(POINTER, ()), scalar).type is POINTER

@@ -15,6 +15,7 @@ from triton.runtime import interpreter as plain
 from drills.instruments.interpreter.arithmetic import wide
 from drills.instruments.interpreter.device import replacements
 from drills.instruments.interpreter.meaning import Meaning, Semantic
+from drills.instruments.interpreter.operators import Operators
 from drills.instruments.interpreter.quick import Types
 from drills.instruments.interpreter.reduction import Ambiguous, reduce, scan
 
@@ -45,6 +46,9 @@ class Language:
         for owner in (tl.tensor, tl.math, tl.core.tensor_descriptor_base):
             self._builtins(owner)
         plain._patch_lang_tensor(tl.tensor, self)
+        replaced = Operators(semantic).replacements(lambda name: self.table[id(tl.tensor), name][2])
+        for name, value in replaced.items():
+            self.set_attr(tl.tensor, name, value)
         self.types = Types()
         self.set_attr(tl.tensor, "__init__", self.types.tensor_constructor(tl.tensor.__init__))
         self.set_attr(tl.block_type, "__init__", self.types.block_constructor(tl.block_type.__init__))
@@ -116,10 +120,11 @@ class Language:
 
     def _spoken(self, member: Any) -> Any:
         semantic = self.semantic
+        within = getattr(member, "__wrapped__", member)  # what surrounds it asks for a semantic
 
         def builtin(*args: Any, **named: Any) -> Any:
             named["_semantic"] = semantic
-            return member(*args, **named)
+            return within(*args, **named)
 
         builtin.__name__ = getattr(member, "__name__", "builtin")
         builtin.__triton_plain__ = member
