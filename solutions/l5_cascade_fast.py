@@ -1,7 +1,11 @@
 """The fast cascade: what l5_cascade.py computes, in launches that overlap, with loops that a Hopper GPU likes.
 
 Same four functions, same contract. Each change against the lesson's version stands in content/fast_cascade.md with
-the time that it bought. Names are those of l5_cascade.py.
+the time that it bought. Names are those of l5_cascade.py. What everybody shares is attended to in Gluon, Triton's lower
+level, where a program says which warps do what; the interpreter and other GPUs take the plain kernels.
+
+Inputs are float16, bfloat16 or float32 with any strides, Hkv divides Hq, indices are integers of any width. They are
+trusted: nothing is checked, and nothing is raised but what torch and Triton raise.
 """
 
 import math
@@ -9,8 +13,17 @@ import math
 import torch
 import triton
 import triton.language as tl
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_wait,
+)
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
-from triton.tools.tensor_descriptor import TensorDescriptor
 
 LOG2E = 1.4426950408889634
 
@@ -70,28 +83,11 @@ def wait_for_launch_ahead():
         gdc_wait()
 
 
-@triton.jit
-def load_shared(k, start, keys, kv_head, k_n, k_h, k_d, P, D: tl.constexpr, BLOCK_N: tl.constexpr,
-                BLOCK_D: tl.constexpr, BULK: tl.constexpr, MASKED: tl.constexpr):  # fmt: skip
-    """Tile [BLOCK_N, BLOCK_D] of one KV head from key `start` on, 0 where there is none.
-
-    BULK: k is a descriptor, and the copy engine fetches the tile with one instruction of one thread.
-    """
-    if BULK:
-        tile = k.load([start, kv_head, 0]).reshape(BLOCK_N, BLOCK_D)
-    else:
-        cols = tl.arange(0, BLOCK_D)
-        key = (start + keys).to(tl.int64)
-        at = k + (key * k_n + kv_head * k_h)[:, None] + cols[None, :] * k_d
-        tile = load_tile(at, start + keys < P, cols < D, MASKED, D == BLOCK_D, "")
-    return tile
-
-
 @triton.jit(do_not_specialize=["B", "P", "N"])
 def attend_shared_kernel(
     q,  # [B, Hq, D]
-    k,  # [P, Hkv, D], or its descriptor
-    v,  # [P, Hkv, D], or its descriptor
+    k,  # [P, Hkv, D]
+    v,  # [P, Hkv, D]
     v_out,  # [B, splits of N, Hq, D] float32; a request's states are N apart
     s_out,  # [B, splits of N, Hq] float32
     scale,
@@ -102,7 +98,6 @@ def attend_shared_kernel(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_D: tl.constexpr,
-    BULK: tl.constexpr,
     BESIDE: tl.constexpr,  # runs beside the launch ahead of it
     OVERLAP: tl.constexpr,  # lets the next launch run beside it
 ):  # fmt: skip
@@ -127,13 +122,17 @@ def attend_shared_kernel(
     begin = split * share
     end = tl.minimum(begin + share, P)
     whole = begin + tl.maximum(end - begin, 0) // BLOCK_N * BLOCK_N
+    at_k = k + kv_head * k_h + cols[None, :] * k_d
+    at_v = v + kv_head * v_h + cols[None, :] * v_d
     for start in range(begin, whole, BLOCK_N):
-        k_tile = load_shared(k, start, keys, kv_head, k_n, k_h, k_d, P, D, BLOCK_N, BLOCK_D, BULK, False)
-        v_tile = load_shared(v, start, keys, kv_head, v_n, v_h, v_d, P, D, BLOCK_N, BLOCK_D, BULK, False)
+        key = (start + keys).to(tl.int64)[:, None]
+        k_tile = load_tile(at_k + key * k_n, keys < BLOCK_N, cols < D, False, D == BLOCK_D, "")
+        v_tile = load_tile(at_v + key * v_n, keys < BLOCK_N, cols < D, False, D == BLOCK_D, "")
         m, l, acc = attend_tile(q_rows, k_tile, v_tile, keys, scale, m, l, acc, False)
     if whole < end:
-        k_tile = load_shared(k, whole, keys, kv_head, k_n, k_h, k_d, P, D, BLOCK_N, BLOCK_D, BULK, True)
-        v_tile = load_shared(v, whole, keys, kv_head, v_n, v_h, v_d, P, D, BLOCK_N, BLOCK_D, BULK, True)
+        key = (whole + keys).to(tl.int64)[:, None]
+        k_tile = load_tile(at_k + key * k_n, whole + keys < P, cols < D, True, D == BLOCK_D, "")
+        v_tile = load_tile(at_v + key * v_n, whole + keys < P, cols < D, True, D == BLOCK_D, "")
         m, l, acc = attend_tile(q_rows, k_tile, v_tile, whole + keys < P, scale, m, l, acc, True)
 
     state = (request * N + split) * HEADS + head
@@ -223,8 +222,8 @@ def attend_paged_kernel(
 
         first_page = tl.load(indptr + group)
         pages = (tl.load(indptr + group + 1) - first_page).to(tl.int32)
-        last = tl.load(last_page_len + group, mask=pages > 0, other=0).to(tl.int32)
-        length = tl.where(first_row < end_row, tl.maximum(pages - 1, 0) * PAGE + last, 0)
+        last = tl.load(last_page_len + group).to(tl.int32)
+        length = tl.where((first_row < end_row) & (pages > 0), (pages - 1) * PAGE + last, 0)
         share = tl.cdiv(tl.cdiv(length, BLOCK_N), tl.num_programs(2)) * BLOCK_N
         begin = split * share
         end = tl.minimum(begin + share, length)
@@ -264,19 +263,35 @@ def attend_paged_kernel(
         wait_for_launch_ahead()
 
 
-@triton.jit(do_not_specialize=["N"])
+@triton.jit
+def count_groups(group_indptr, groups, request):
+    """How many groups begin at or before `request`, and how many of them end there or before."""
+    begun = 0
+    over = 0
+    for start in range(0, groups, 256):
+        ids = start + tl.arange(0, 256)
+        begins = tl.load(group_indptr + ids, mask=ids < groups, other=request + 1)
+        ends = tl.load(group_indptr + ids + 1, mask=ids < groups, other=request + 1)
+        begun += tl.sum((begins <= request).to(tl.int32), 0)
+        over += tl.sum((ends <= request).to(tl.int32), 0)
+    return begun, over
+
+
+@triton.jit(do_not_specialize=["groups", "N"])
 def attend_alone_kernel(
     q,  # [B, H, D]
     kv,  # [pages, 2, PAGE, H, D]
-    indptr,  # [B + 1]
+    group_indptr,  # [groups + 1]; unused if not GROUPED
+    indptr,  # [groups + 1]
     indices,
-    last_page_len,  # [B]
+    last_page_len,  # [groups]
     v_out,  # [B, splits of N, H, D] float32; a request's states are N apart
     s_out,  # [B, splits of N, H] float32
     scale,
-    HEADS, N,
+    groups, HEADS, N,
     q_b, q_h, q_d, kv_p, kv_2, kv_n, kv_h, kv_d,  # strides
     PAGE: tl.constexpr,
+    GROUPED: tl.constexpr,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_D: tl.constexpr,
@@ -294,12 +309,17 @@ def attend_alone_kernel(
         gdc_launch_dependents()
     cols = tl.arange(0, BLOCK_D)
     keys = tl.arange(0, BLOCK_N)
-    first_page = tl.load(indptr + request)
-    pages = (tl.load(indptr + request + 1) - first_page).to(tl.int32)
-    last = tl.load(last_page_len + request, mask=pages > 0, other=0).to(tl.int32)
+    group = request
+    begun = request + 1
+    if GROUPED:  # as many groups have begun as are over, and one more: the request's own, if it has one
+        begun, group = count_groups(group_indptr, groups, request)
+    exists = begun > group
+    first_page = tl.load(indptr + group, mask=exists, other=0)
+    pages = (tl.load(indptr + group + 1, mask=exists, other=0) - first_page).to(tl.int32)
+    last = tl.load(last_page_len + group, mask=exists, other=0).to(tl.int32)
     q_row = tl.load(q + request.to(tl.int64) * q_b + head * q_h + cols * q_d, mask=cols < D, other=0.0)
     q_row = q_row.to(tl.float32) * scale
-    length = tl.maximum(pages - 1, 0) * PAGE + last
+    length = tl.where(pages > 0, (pages - 1) * PAGE + last, 0)
     share = tl.cdiv(tl.cdiv(length, BLOCK_N), tl.num_programs(2)) * BLOCK_N
     begin = split * share
     end = tl.minimum(begin + share, length)
@@ -333,6 +353,207 @@ def attend_alone_kernel(
     tl.store(s_out + state, tl.where(total > 0, top + tl.log2(safe), float("-inf")))
     if BESIDE:
         wait_for_launch_ahead()
+
+
+@gluon.jit
+def fetch(x, tile, ready, start, first_row, col, table, pages, page_rows):
+    """Ask for a tile of one KV head's keys, from `start` on. It is there when `ready` has counted its bytes.
+
+    A prefix comes in one piece, and zeros past its end; pages come one by one, the last one again past theirs.
+    """
+    ROWS: gl.constexpr = x.block_shape[0]
+    for i in gl.static_range(tile.shape[0] // ROWS):
+        row = start + i * ROWS
+        if pages > 0:
+            row = gl.load(table + gl.minimum(row // ROWS, pages - 1)).to(gl.int32) * page_rows + first_row
+        tma.async_copy_global_to_shared(x, [row, col], ready, tile.slice(i * ROWS, ROWS))
+
+
+@gluon.jit
+def produce(
+    k, v, k_tiles, v_tiles, ready, free, begin, steps, k_col, v_col, table, pages, page_rows, v_row
+):  # fmt: skip
+    """The warp that fetches. Step i needs K of tile i and V of the tile before. Tile 0 is the last, partial one."""
+    STAGES: gl.constexpr = k_tiles.shape[0]
+    BLOCK_N: gl.constexpr = k_tiles.shape[1]
+    BYTES: gl.constexpr = BLOCK_N * k_tiles.shape[2] * k_tiles.dtype.primitive_bitwidth // 8
+    last = begin + (steps - 1) * BLOCK_N
+    mbarrier.expect(ready.index(0), BYTES)
+    fetch(k, k_tiles.index(0), ready.index(0), last, 0, k_col, table, pages, page_rows)
+    for i in range(1, steps + 1):
+        slot = i % STAGES
+        start = begin + (i - 1) * BLOCK_N
+        v_start = gl.where(i == 1, last, start - BLOCK_N)
+        mbarrier.wait(free.index(slot), ((i // STAGES) & 1) ^ 1)
+        if i < steps:
+            mbarrier.expect(ready.index(slot), 2 * BYTES)
+            fetch(k, k_tiles.index(slot), ready.index(slot), start, 0, k_col, table, pages, page_rows)
+        else:
+            mbarrier.expect(ready.index(slot), BYTES)
+        fetch(v, v_tiles.index(slot), ready.index(slot), v_start, v_row, v_col, table, pages, page_rows)
+
+
+@gluon.jit
+def consume(
+    q, q_tile, k_tiles, v_tiles, ready, free, v_out, s_out, scale, begin, end, steps, first, first_row, end_row,
+    rows_all, G, HEADS, N, kv_head, split, q_b, q_h,
+):  # fmt: skip
+    """Four warps that attend with BLOCK_M rows from row `first` on.
+
+    A step starts the products of Q with K, then those of the step before's P with V, and does its own softmax while the
+    second run. Registers that a product still reads are among the `deps` of the wait for it.
+    """
+    dtype: gl.constexpr = q_tile.dtype
+    BLOCK_M: gl.constexpr = q_tile.shape[0]
+    STAGES: gl.constexpr = k_tiles.shape[0]
+    BLOCK_N: gl.constexpr = k_tiles.shape[1]
+    D: gl.constexpr = k_tiles.shape[2]
+    loaded: gl.constexpr = gl.BlockedLayout([1, 8], [256 // D, D // 8], [gl.num_warps(), 1], [1, 0])
+    scored: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [gl.num_warps(), 1], [16, BLOCK_N, 16])
+    summed: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [gl.num_warps(), 1], [16, D, 16])
+    weighing: gl.constexpr = gl.DotOperandLayout(0, summed, 2)
+
+    rows = first + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, loaded))
+    q_at = (rows // G).to(gl.int64) * q_b + (kv_head * G + rows % G) * q_h
+    cols = gl.arange(0, D, layout=gl.SliceLayout(0, loaded))
+    q_tile.store(gl.load(q + q_at[:, None] + cols[None, :], mask=(rows < rows_all)[:, None], other=0.0))
+    fence_async_shared()
+
+    zeros = gl.full([BLOCK_M, BLOCK_N], 0.0, gl.float32, scored)
+    acc = gl.full([BLOCK_M, D], 0.0, gl.float32, summed)
+    last = begin + (steps - 1) * BLOCK_N
+    mbarrier.wait(ready.index(0), 0)
+    products = warpgroup_mma(q_tile, k_tiles.index(0).permute((1, 0)), zeros, use_acc=False)
+    mbarrier.arrive(free.index(0))
+    keys = last + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, scored))
+    products = gl.where((keys < end)[None, :], products, float("-inf"))
+    m = gl.max(products, 1) * scale
+    p = gl.exp2(products * scale - gl.where(m == float("-inf"), 0.0, m)[:, None])
+    l = gl.sum(p, 1)
+    weights = gl.convert_layout(p.to(dtype), weighing)
+    mbarrier.wait(ready.index(1), 0)
+    if last + BLOCK_N > end:  # what lies in a page's other slots may be NaN, and 0 * NaN is
+        slots = last + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(1, loaded))
+        v_tiles.index(1).store(gl.where((slots < end)[:, None], v_tiles.index(1).load(loaded), 0.0))
+        fence_async_shared()
+
+    for i in range(1, steps):
+        slot = i % STAGES
+        products = warpgroup_mma(q_tile, k_tiles.index(slot).permute((1, 0)), zeros, use_acc=False, is_async=True)
+        acc = warpgroup_mma(weights, v_tiles.index(slot), acc, is_async=True)
+        products = warpgroup_mma_wait(1, deps=[products])
+        m_new = gl.maximum(m, gl.max(products, 1) * scale)
+        p = gl.exp2(products * scale - m_new[:, None])
+        rescale = gl.exp2(m - m_new)
+        l = l * rescale + gl.sum(p, 1)
+        m = m_new
+        next_weights = gl.convert_layout(p.to(dtype), weighing)
+        mbarrier.wait(ready.index((i + 1) % STAGES), ((i + 1) // STAGES) & 1)
+        acc, weights = warpgroup_mma_wait(0, deps=[acc, weights])
+        mbarrier.arrive(free.index(slot))
+        acc = acc * gl.convert_layout(rescale, gl.SliceLayout(1, summed))[:, None]
+        weights = next_weights
+    acc = warpgroup_mma(weights, v_tiles.index(steps % STAGES), acc)
+
+    rows = first + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, summed))
+    cols = gl.arange(0, D, layout=gl.SliceLayout(0, summed))
+    m = gl.convert_layout(m, gl.SliceLayout(1, summed))
+    l = gl.convert_layout(l, gl.SliceLayout(1, summed))
+    seen = (rows >= first_row) & (rows < end_row) & (l > 0)
+    safe = gl.where(l > 0, l, 1.0)
+    state = ((rows // G).to(gl.int64) * N + split) * HEADS + kv_head * G + rows % G
+    result = gl.where(seen[:, None], acc * (1.0 / safe)[:, None], 0.0)
+    gl.store(v_out + state[:, None] * D + cols[None, :], result, mask=(rows < rows_all)[:, None])
+    gl.store(s_out + state, gl.where(seen, m + gl.log2(safe), float("-inf")), mask=rows < rows_all)
+
+
+@gluon.jit(do_not_specialize=["B", "P", "N", "page_rows", "v_row"])
+def attend_bulk_kernel(
+    q,  # [B, Hq, D]
+    k,  # descriptor of rows of all KV heads: a key's of the prefix, or a slot's of a page
+    v,  # the same
+    group_indptr,  # [2]; this and the next three only with pages
+    indptr,  # [2]
+    indices,
+    last_page_len,  # [1]
+    v_out,  # [B, splits of N, Hq, D] float32; a request's states are N apart
+    s_out,  # [B, splits of N, Hq] float32
+    scale,
+    B, P, HEADS, N,
+    q_b, q_h, k_h, v_h,  # strides
+    page_rows,  # rows from one page to the next
+    v_row,  # rows from a page's keys to its values
+    PAGE: gl.constexpr,  # 0: no pages
+    D: gl.constexpr,
+    CONSUMERS: gl.constexpr,  # 1 or 2
+    BLOCK_N: gl.constexpr,
+    STAGES: gl.constexpr,
+    REGISTERS: gl.constexpr,
+    BESIDE: gl.constexpr,  # runs beside the launch ahead of it
+):  # fmt: skip
+    """Keys that everybody shares: the prefix, or the pages of a level with one group.
+
+    One warp fetches tiles; four attend with 64 rows, or two times four with 64 each. Nothing makes the two keep step:
+    while one has its softmax, the matrix units work for the other.
+    """
+    gdc_launch_dependents()
+    kv_head = gl.program_id(1)
+    split = gl.program_id(2)
+    G = HEADS // gl.num_programs(1)
+    rows_all = B * G
+    if PAGE == 0:
+        length = P
+        pages = 0
+        table = indices
+        first_row = 0
+        end_row = rows_all
+    else:
+        first_page = gl.load(indptr)
+        pages = (gl.load(indptr + 1) - first_page).to(gl.int32)
+        length = gl.where(pages > 0, (pages - 1) * PAGE + gl.load(last_page_len).to(gl.int32), 0)
+        table = indices + first_page
+        first_row = gl.load(group_indptr).to(gl.int32) * G
+        end_row = gl.load(group_indptr + 1).to(gl.int32) * G
+
+    dtype: gl.constexpr = q.dtype.element_ty
+    BLOCK_M: gl.constexpr = 64
+    tiled: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_N, D], dtype)
+    k_tiles = gl.allocate_shared_memory(dtype, [STAGES, BLOCK_N, D], tiled)
+    v_tiles = gl.allocate_shared_memory(dtype, [STAGES, BLOCK_N, D], tiled)
+    shared_q: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_M, D], dtype)
+    q_tiles = gl.allocate_shared_memory(dtype, [CONSUMERS, BLOCK_M, D], shared_q)
+    ready = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    free = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    for i in gl.static_range(STAGES):
+        mbarrier.init(ready.index(i), count=1)
+        mbarrier.init(free.index(i), count=CONSUMERS)
+
+    share = gl.cdiv(gl.cdiv(length, BLOCK_N), gl.num_programs(2)) * BLOCK_N
+    begin = gl.minimum(split * share, length)
+    end = gl.minimum(begin + share, length)
+    steps = gl.maximum(gl.cdiv(end - begin, BLOCK_N), 1)
+    first = gl.program_id(0) * CONSUMERS * BLOCK_M
+    fetching = (
+        k, v, k_tiles, v_tiles, ready, free, begin, steps, kv_head * k_h, kv_head * v_h, table, pages, page_rows, v_row,
+    )  # fmt: skip
+    attending = (
+        q, q_tiles.index(0), k_tiles, v_tiles, ready, free, v_out, s_out, scale, begin, end, steps, first,
+        first_row, end_row, rows_all, G, HEADS, N, kv_head, split, q_b, q_h,
+    )  # fmt: skip
+    if CONSUMERS == 1:
+        gl.warp_specialize([(consume, attending), (produce, fetching)], [1], [24])
+    else:
+        attending_too = (
+            q, q_tiles.index(1), k_tiles, v_tiles, ready, free, v_out, s_out, scale, begin, end, steps, first + BLOCK_M,
+            first_row, end_row, rows_all, G, HEADS, N, kv_head, split, q_b, q_h,
+        )  # fmt: skip
+        gl.warp_specialize(
+            [(consume, attending), (consume, attending_too), (produce, fetching)], [4, 1], [REGISTERS, 24]
+        )
+    if BESIDE:
+        last = (gl.program_id(0) == gl.num_programs(0) - 1) & (kv_head == gl.num_programs(1) - 1)
+        if last & (split == gl.num_programs(2) - 1):
+            gdc_wait()
 
 
 @triton.jit(do_not_specialize=["rows", "N"])
@@ -395,13 +616,6 @@ def overlap(q: torch.Tensor) -> bool:
     return q.is_cuda and torch.cuda.get_device_capability(q.device) >= (9, 0)
 
 
-def bulk_copies(x: torch.Tensor) -> bool:
-    """Whether Hopper's copy engine can fetch tiles of x[n, Hkv, D]: rows whole, and 16 bytes the unit of every step."""
-    size = x.element_size()
-    steps = [x.data_ptr(), x.stride(0) * size, x.stride(1) * size]
-    return overlap(x) and x.numel() > 0 and size == 2 and x.stride(2) == 1 and all(step % 16 == 0 for step in steps)
-
-
 def tile(q: torch.Tensor, rows: int, keys: int, programs: int) -> dict:
     """Tile sizes, warps and pipeline depth of a launch of `programs` programs, each `rows` query rows and `keys` keys.
 
@@ -409,7 +623,7 @@ def tile(q: torch.Tensor, rows: int, keys: int, programs: int) -> dict:
     where the launch leaves half of the multiprocessors to others, which then fill the memory's queues. Up to 16 rows
     are bound by memory: four tiles where each program has a multiprocessor to itself and many keys. Programs that do
     not all fit on the GPU at once hide each other's waiting: the smaller, the more of them run. 56 registers a thread
-    let four of them run beside a program of 128 query rows.
+    let four of them run beside a program of 64 shared keys a step, 48 where they come in many rounds.
     """
     block_d = max(16, triton.next_power_of_2(q.shape[2]))
     row_bytes = block_d * q.element_size()
@@ -429,7 +643,7 @@ def tile(q: torch.Tensor, rows: int, keys: int, programs: int) -> dict:
         "num_stages": stages if row_bytes <= 256 else min(stages, 3) if row_bytes == 512 else 2,
     }
     if overlap(q) and block_n == 32 and q.element_size() == 2 and row_bytes == 256:
-        config["maxnreg"] = 56
+        config["maxnreg"] = 56 if programs <= 8 * multiprocessors(q) else 48
     return config
 
 
@@ -438,33 +652,65 @@ def row_blocks(q: torch.Tensor, rows: int) -> int:
     return triton.cdiv(rows, tile(q, rows, 0, 0)["BLOCK_M"])
 
 
-MATRIX_BYTES = 122
-"""Operations of the attention loop for each byte that memory delivers in the same time: 520 TFLOP/s to 4.26 TB/s."""
+def rows_descriptor(x: torch.Tensor, rows: int, row_stride: int, heads: int, head_stride: int, block: int):
+    """Of x seen as `rows` rows of all heads; a fetch is `block` rows of one head. None if the copy engine cannot do it.
 
-
-def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, own_keys: int) -> int:
-    """In how many parts `keys` shared keys are cut, beside launches that read `own_keys` keys.
-
-    Bound by the matrix units: as many programs as are done when the memory is done with everything, since each takes a
-    multiprocessor that could be reading own keys. Bound by memory: one on every multiprocessor, or on every second or
-    fourth where most, or nearly all, of the reading is elsewhere. Each part is a state more to write, read and merge:
-    none under 256 keys, and 15 at most, which with one own state the merge takes in one step.
+    It wants columns without gaps, steps of 16 bytes and 32-bit coordinates, and its swizzle repeats every 8 rows.
     """
-    rows = q.shape[0] * q.shape[1] // kv_heads
-    matrix_keys = rows * keys // MATRIX_BYTES  # keys that memory delivers while the matrix units do the work
-    rest = 0.25 if own_keys >= 8 * keys else 0.5 if own_keys >= 2 * keys else 1.0
-    want = min(1.0, matrix_keys / (keys + own_keys)) if matrix_keys > keys else rest
-    parts = round(want * multiprocessors(q) / max(1, row_blocks(q, rows) * kv_heads))
-    return max(1, min(parts, keys // 256, 15))
+    dim = x.shape[-1]
+    cols = (heads - 1) * head_stride + dim
+    steps = [x.data_ptr(), row_stride * x.element_size(), head_stride * x.element_size()]
+    fits = x.element_size() == 2 and dim in (64, 128) and x.stride(-1) == 1 and all(step % 16 == 0 for step in steps)
+    if not fits or block % 8 or block & (block - 1) or row_stride <= 0 or not 0 < rows < 2**31 or cols >= 2**31:
+        return None
+    layout = gl.NVMMASharedLayout.get_default_for([block, dim], gl.float16)
+    return TensorDescriptor(x, [rows, cols], [row_stride, 1], [block, dim], layout)
+
+
+def bulk(q: torch.Tensor) -> bool:
+    """Whether attend_bulk_kernel can attend with q, if the keys can be fetched: on Hopper, in half precision."""
+    return overlap(q) and q.element_size() == 2 and q.stride(2) == 1
+
+
+def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, other_keys: int, fetched: bool) -> int:
+    """In how many parts `keys` shared keys are cut, beside launches that read `other_keys` keys.
+
+    fetched: by attend_bulk_kernel. With many rows then, the number with the least estimated time: a program takes a
+    multiprocessor, 4.2 TFLOP/s; those left over read 50 GB/s each, and what they have not read by then is read at
+    4.26 TB/s. With few rows memory is the limit: one program on every multiprocessor, or on every second or fourth
+    where much, or nearly all, of the reading is elsewhere. No part is under 256 keys. Each is a state more to write,
+    read and merge: 15 at most, which with one own state the merge takes in one step.
+    """
+    batch, heads, dim = q.shape
+    most = max(1, min(keys // 256, 15))
+    programs = row_blocks(q, batch * heads // kv_heads) * kv_heads
+    if batch * heads // kv_heads <= 64 or not fetched:
+        rest = 0.25 if other_keys >= 8 * keys else 0.5 if other_keys >= (keys if fetched else 2 * keys) else 1.0
+        return max(1, min(round(rest * multiprocessors(q) / max(1, programs)), most))
+    other_bytes = other_keys * kv_heads * dim * 4
+
+    def microseconds(parts: int) -> float:
+        waves = triton.cdiv(programs * parts, multiprocessors(q))
+        shared = 7 + waves * 512 * dim * keys / parts / 4.2e6
+        left = other_bytes - max(0, multiprocessors(q) - programs * parts) * 50e3 * shared
+        reading = 5 + (other_bytes + keys * kv_heads * dim * 4) / 4.26e6
+        shared += max(0, left) / 4.26e6
+        return max(shared, reading) + min(shared, reading) / 4 + parts * batch * heads * dim * 8 / 4.26e6
+
+    return min(range(1, most + 1), key=microseconds)
 
 
 def own_splits(q: torch.Tensor, groups: int, keys: int, kv_heads: int) -> int:
     """In how many parts the `keys` keys of each of `groups` groups are cut.
 
-    A program on every multiprocessor where there are few; four, which hide each other's waiting, where there are many.
+    A program on every multiprocessor where there are few; four, which hide each other's waiting, where there are many;
+    sixteen where they are single warps.
     """
     rows = triton.cdiv(q.shape[0], max(1, groups)) * q.shape[1] // kv_heads
     programs = max(1, groups * kv_heads * row_blocks(q, rows))
+    warps = max(1, min(16 * multiprocessors(q) // programs, keys // 256))
+    if rows == 1 and alone(q, programs * warps):
+        return warps
     crowd = 4 if 2 * programs >= multiprocessors(q) else 1
     return max(1, min(crowd * multiprocessors(q) // programs, keys // 128, 15))
 
@@ -496,22 +742,42 @@ def launch_options(beside: bool) -> dict:
     return {"launch_pdl": True} if beside else {}
 
 
-def launch_shared(q, k, v, scale, v_out, s_out, beside) -> None:
+def launch_bulk(q, k, v, kv_heads, block, tables, page, scale, v_out, s_out, beside, **arguments) -> None:
+    """Launch attend_bulk_kernel with tiles of `block` keys: 64, or 128, which leave others less of the registers."""
+    batch, heads, dim = q.shape
+    consumers = 1 if batch * heads // kv_heads <= 64 else 2
+    stages, registers, most = (2, 192, 136) if block == 128 else (3, 144, 104)
+    attend_bulk_kernel[(triton.cdiv(batch * heads // kv_heads, 64 * consumers), kv_heads, v_out.shape[1])](
+        q, k, v, *tables, v_out, s_out, scale * LOG2E, B=batch, HEADS=heads, N=v_out.stride(0) // (heads * dim),
+        q_b=q.stride(0), q_h=q.stride(1), PAGE=page, D=dim, CONSUMERS=consumers, BLOCK_N=block, STAGES=stages,
+        REGISTERS=registers, BESIDE=beside, num_warps=4, maxnreg=most, **arguments, **launch_options(beside),
+    )  # fmt: skip
+
+
+def launch_shared(q, k, v, scale, v_out, s_out, beside, fetched, other_keys=0) -> None:
     """Attend to the shared keys; v_out and s_out are slices [:, a:b] of a workspace, one state a split.
 
-    beside: the launch ahead is this call's own, so this one may start before it is over.
+    beside: the launch ahead is this call's own, so this one may start before it is over. fetched: by the copy engine,
+    if it can; other_keys: what other launches read meanwhile.
     """
     batch, heads, dim = q.shape
     kv_heads, parts = k.shape[1], v_out.shape[1]
-    group = heads // kv_heads
+    group, keys = heads // kv_heads, k.shape[0] // parts
+    if fetched:
+        long = keys >= 8192 or (keys >= 4096 and other_keys <= k.shape[0])
+        block = 128 if long and batch * group > 64 else 64
+        described = [rows_descriptor(x, x.shape[0], x.stride(0), kv_heads, x.stride(1), block) for x in (k, v)]
+        if None not in described:
+            launch_bulk(
+                q, *described, kv_heads, block, (q,) * 4, 0, scale, v_out, s_out, beside, P=k.shape[0],
+                k_h=k.stride(1), v_h=v.stride(1), page_rows=0, v_row=0,
+            )  # fmt: skip
+            return
     blocks = row_blocks(q, batch * group)
-    config = tile(q, batch * group, k.shape[0] // parts, blocks * kv_heads * parts)
-    bulk = bulk_copies(k) and bulk_copies(v)
-    block = [config["BLOCK_N"], 1, config["BLOCK_D"]]
+    config = tile(q, batch * group, keys, blocks * kv_heads * parts)
     attend_shared_kernel[(blocks, kv_heads, parts)](
-        q, TensorDescriptor.from_tensor(k, block) if bulk else k, TensorDescriptor.from_tensor(v, block) if bulk else v,
-        v_out, s_out, scale * LOG2E, batch, k.shape[0], heads, v_out.stride(0) // (heads * dim),
-        *q.stride(), *k.stride(), *v.stride(), G=group, BULK=bulk, BESIDE=beside and overlap(q), OVERLAP=overlap(q),
+        q, k, v, v_out, s_out, scale * LOG2E, batch, k.shape[0], heads, v_out.stride(0) // (heads * dim),
+        *q.stride(), *k.stride(), *v.stride(), G=group, BESIDE=beside and overlap(q), OVERLAP=overlap(q),
         **config, **launch_options(beside and overlap(q)),
     )  # fmt: skip
 
@@ -520,29 +786,39 @@ def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside) -> None:
     """Attend to one level's pages: (group_indptr or None, kv_indptr, kv_indices, kv_last_page_len); else as above."""
     batch, heads, dim = q.shape
     group_indptr, indptr, indices, last_page_len = (x if x is None else x.contiguous() for x in level)
-    groups, kv_heads, parts = indptr.shape[0] - 1, kv_cache.shape[3], v_out.shape[1]
+    groups, page, kv_heads, parts = indptr.shape[0] - 1, *kv_cache.shape[2:4], v_out.shape[1]
     group = heads // kv_heads
     rows = group if group_indptr is None else triton.cdiv(batch, groups) * group
     programs = groups * row_blocks(q, rows) * kv_heads * parts
-    if group == 1 and group_indptr is None and alone(q, programs):
+    tables = (indptr if group_indptr is None else group_indptr, indptr, indices, last_page_len)
+    apart = v_out.stride(0) // (heads * dim)
+    sides = {"BESIDE": beside and overlap(q), "OVERLAP": overlap(q), **launch_options(beside and overlap(q))}
+    if rows == 1 and alone(q, programs):
         block_d = triton.next_power_of_2(dim)
         attend_alone_kernel[(kv_heads, batch, parts)](
-            q, kv_cache, indptr, indices, last_page_len, v_out, s_out, scale * LOG2E, heads,
-            v_out.stride(0) // (heads * dim), *q.stride(), *kv_cache.stride(), PAGE=kv_cache.shape[2], D=dim,
-            BLOCK_N=max(1, 1024 // block_d), BLOCK_D=block_d, BESIDE=beside and overlap(q), OVERLAP=overlap(q),
-            num_warps=1, **launch_options(beside and overlap(q)),
+            q, kv_cache, *tables, v_out, s_out, scale * LOG2E, groups, heads, apart, *q.stride(), *kv_cache.stride(),
+            PAGE=page, GROUPED=group_indptr is not None, D=dim, BLOCK_N=max(1, 1024 // block_d), BLOCK_D=block_d,
+            num_warps=1, **sides,
         )  # fmt: skip
         return
+    if group_indptr is not None and groups == 1 and bulk(q) and page <= 64 and kv_cache.shape[0]:
+        kv_p, kv_2, kv_n, kv_h, _ = kv_cache.stride()
+        rows = ((kv_cache.shape[0] - 1) * kv_p + kv_2) // max(1, kv_n) + page
+        described = rows_descriptor(kv_cache, rows, kv_n, kv_heads, kv_h, page)
+        if described is not None and kv_p % kv_n == 0 and kv_2 % kv_n == 0:
+            launch_bulk(
+                q, described, described, kv_heads, 64, tables, page, scale, v_out, s_out, beside, P=0, k_h=kv_h,
+                v_h=kv_h, page_rows=kv_p // kv_n, v_row=kv_2 // kv_n,
+            )  # fmt: skip
+            return
     config = tile(q, rows, mean_keys(level, kv_cache) // parts, programs)
     if group_indptr is None:
         slots = groups * triton.cdiv(group, config["BLOCK_M"])
     else:
         slots = batch * group // config["BLOCK_M"] + groups + 1
     attend_paged_kernel[(kv_heads, slots, parts)](
-        q, kv_cache, indptr if group_indptr is None else group_indptr, indptr, indices, last_page_len,
-        v_out, s_out, scale * LOG2E, batch, groups, heads, v_out.stride(0) // (heads * dim),
-        *q.stride(), *kv_cache.stride(), PAGE=kv_cache.shape[2], GROUPED=group_indptr is not None, G=group,
-        BESIDE=beside and overlap(q), OVERLAP=overlap(q), **config, **launch_options(beside and overlap(q)),
+        q, kv_cache, *tables, v_out, s_out, scale * LOG2E, batch, groups, heads, apart, *q.stride(),
+        *kv_cache.stride(), PAGE=page, GROUPED=group_indptr is not None, G=group, **config, **sides,
     )  # fmt: skip
 
 
@@ -570,11 +846,14 @@ def merge_states(v, s, dtype) -> tuple[torch.Tensor, torch.Tensor]:
 def attend_shared(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """As l5_cascade.attend_shared."""
+    """Attention of every request to one prefix.
+
+    q[B, Hq, D] · k, v[P, Hkv, D] → v[B, Hq, D] float32, s[B, Hq] float32 base 2; P = 0 gives (0, -inf).
+    """
     q, scale = without_sign(q, scale)
-    states = workspace(q, shared_splits(q, k.shape[0], k.shape[1], 0))
+    states = workspace(q, shared_splits(q, k.shape[0], k.shape[1], 0, bulk(q)))
     if q.shape[0]:
-        launch_shared(q, k, v, scale, *states, beside=False)
+        launch_shared(q, k, v, scale, *states, beside=False, fetched=bulk(q))
     return merge_states(*states, torch.float32)
 
 
@@ -586,7 +865,11 @@ def attend_paged(
     last_page_len: torch.Tensor,
     scale: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """As l5_cascade.attend_paged."""
+    """Attention of each request to its own pages.
+
+    q[B, Hq, D] · kv_cache[pages, 2, page_size, Hkv, D] · indptr[B + 1], indices[...], last_page_len[B] → v[B, Hq, D]
+    float32, s[B, Hq] float32 base 2; no pages give (0, -inf). Slots past a last page's length may hold NaN.
+    """
     q, scale = without_sign(q, scale)
     level = (None, indptr, indices, last_page_len)
     states = workspace(q, own_splits(q, q.shape[0], mean_keys(level, kv_cache), kv_cache.shape[3]))
@@ -605,8 +888,9 @@ def cascade(
     last_page_len: torch.Tensor,
     scale: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """As l5_cascade.cascade: the two attentions run beside each other, the merge behind both.
+    """`attend_shared` and `attend_paged`, merged: v[B, Hq, D] in q's dtype, s[B, Hq] float32 base 2.
 
+    The two attentions run beside each other, the merge behind both.
     The second launch finds room once every program of the first has started, so the smaller one goes first; or the own
     side, where its programs are single warps with as many keys as the prefix has: those take long, and leave room.
     """
@@ -614,14 +898,17 @@ def cascade(
     batch, kv_heads = q.shape[0], k_shared.shape[1]
     level = (None, indptr, indices, last_page_len)
     keys = mean_keys(level, kv_cache)
-    shared = shared_splits(q, k_shared.shape[0], kv_heads, batch * keys)
+    few = kv_heads == q.shape[1] and batch <= 64 and batch * keys >= k_shared.shape[0]
+    fetched = bulk(q) and not few
+    shared = shared_splits(q, k_shared.shape[0], kv_heads, batch * keys, fetched)
     v, s = workspace(q, shared + own_splits(q, batch, keys, kv_heads))
+    prefix = q, k_shared, v_shared, scale, v[:, :shared], s[:, :shared]
     launches = [
-        lambda beside: launch_shared(q, k_shared, v_shared, scale, v[:, :shared], s[:, :shared], beside),
+        lambda beside: launch_shared(*prefix, beside, fetched, batch * keys),
         lambda beside: launch_paged(q, kv_cache, level, scale, v[:, shared:], s[:, shared:], beside),
     ]
     own_programs = batch * kv_heads * (v.shape[1] - shared)
-    long = kv_heads == q.shape[1] and alone(q, own_programs) and keys >= k_shared.shape[0]
+    long = kv_heads == q.shape[1] and alone(q, batch * kv_heads) and keys >= k_shared.shape[0]
     own_first = own_programs <= multiprocessors(q) or long
     for i, launch in enumerate(launches[::-1] if own_first else launches):
         if batch:
@@ -635,7 +922,12 @@ def multi_level_cascade(
     levels: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]],
     scale: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """As l5_cascade.multi_level_cascade: the levels run beside each other, largest groups first, then one merge."""
+    """Attention over any number of levels: v[B, Hq, D] in q's dtype, s[B, Hq] float32 base 2.
+
+    A level is (group_indptr[groups + 1], kv_indptr[groups + 1], kv_indices, kv_last_page_len[groups]) of pages in
+    kv_cache[pages, 2, page_size, Hkv, D]: requests group_indptr[g] to group_indptr[g + 1] share group g's keys. A
+    request in no group gets nothing from that level. Levels run beside each other, largest groups first.
+    """
     q, scale = without_sign(q, scale)
     kv_heads = kv_cache.shape[3]
     levels = sorted((level for level in levels if level[1].shape[0] > 1), key=lambda level: level[1].shape[0])
@@ -643,9 +935,8 @@ def multi_level_cascade(
     parts = []
     for level, read in zip(levels, reads, strict=True):
         groups, keys = level[1].shape[0] - 1, mean_keys(level, kv_cache)
-        alone = groups == 1
-        others = sum(reads) - read
-        parts.append(shared_splits(q, keys, kv_heads, others) if alone else own_splits(q, groups, keys, kv_heads))
+        shared = q, keys, kv_heads, sum(reads) - read, bulk(q)
+        parts.append(shared_splits(*shared) if groups == 1 else own_splits(q, groups, keys, kv_heads))
     v, s = workspace(q, sum(parts))
     first = 0
     for i, (level, count) in enumerate(zip(levels, parts, strict=True)):

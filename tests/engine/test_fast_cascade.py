@@ -1,12 +1,15 @@
-"""The fast cascade gives what the oracle gives, in the interpreter: nobody grades it, so that this test has to.
+"""The fast cascade gives what the oracle gives: nobody grades it, so that this test has to.
 
-It runs in a process of its own, since Triton decides at import whether it interprets.
+In the interpreter and, where there is a GPU, on it too: some of its kernels are for Hopper alone. Each in a process of
+its own, since Triton decides at import whether it interprets.
 """
 
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -20,15 +23,23 @@ from drills.lessons.l5_cascade import LESSON
 from drills.lessons.paging import random_levels, random_pages
 
 rng = torch.Generator().manual_seed(7)
+device = sys.argv[1]
 
 
 def normal(*shape, dtype=torch.float32):
     return torch.randn(*shape, generator=rng).to(dtype)
 
 
+def moved(x, to):
+    if isinstance(x, (tuple, list)):
+        return type(x)(moved(one, to) for one in x)
+    return x.to(to) if torch.is_tensor(x) else x
+
+
 def right(name, *args):
     exercise = LESSON.exercise(name)
-    for one in compare(exercise, args, getattr(fast, name)(*args), exercise.oracle(*args)):
+    results = moved(getattr(fast, name)(*moved(args, device)), "cpu")
+    for one in compare(exercise, args, results, exercise.oracle(*args)):
         assert one.right, (name, one.output.name, one.worst())
 
 
@@ -38,7 +49,7 @@ def cascade_args(lengths, prefix, heads, kv_heads, dim, dtype, page=4):
     return normal(len(lengths), heads, dim, dtype=dtype), *shared, *pages
 
 
-for case in [
+CASES = [
     ([5, 0, 9], 37, 4, 2, 16, torch.float32),  # a request with no page
     ([3], 300, 2, 1, 20, torch.float16),  # the prefix in parts, and a partial tile
     ([0, 0], 0, 7, 1, 1, torch.float32),  # nothing at all
@@ -46,7 +57,13 @@ for case in [
     ([], 8, 2, 1, 16, torch.float32),
     ([2] * 20, 70, 4, 1, 16, torch.float16),  # more rows than one block of 64
     ([5, 0, 70] * 7, 9, 3, 3, 20, torch.float16),  # a query head a KV head, many of them
-]:
+]
+FOR_HOPPER = [  # what its copy engine takes, for one block of rows and for two
+    ([3, 0, 17] * 7, 600, 8, 2, 64, torch.float16, 8),
+    ([30, 1] * 40, 1100, 4, 2, 128, torch.bfloat16, 16),
+    ([9] * 70, 9000, 2, 1, 128, torch.float16, 16),
+]
+for case in CASES + (FOR_HOPPER if device == "cuda" else []):
     args = cascade_args(*case)
     right("cascade", *args, -0.3)  # the largest score is that of the smallest product
     right("cascade", *args)
@@ -57,17 +74,26 @@ for bounds, lengths, batch in [
     ([[0, 4], [0, 1, 2, 3, 4]], [[21], [1, 5, 0, 3]], 4),
     ([[1, 3], [0, 2, 2]], [[6], [5, 4]], 4),  # requests in no group, an empty group
     ([[3, 40]], [[70]], 40),  # rows before the first group, and a group of several blocks
+    ([[0, 1, 1, 3], [1, 2]], [[7, 2, 30], [9]], 4),
     ([[0]], [[]], 3),  # a level with no group
     ([], [], 2),
 ]:
     q = normal(batch, 2, 16)
     right("multi_level_cascade", q, *random_levels(bounds, lengths, 4, 1, 16, torch.float32, rng))
+    if device == "cuda":
+        q = normal(batch, 2, 64, dtype=torch.float16)
+        right("multi_level_cascade", q, *random_levels(bounds, lengths, 8, 1, 64, torch.float16, rng))
 print("all right")
 """
 
 
-def test_the_fast_cascade_agrees_with_the_oracle():
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+HERE = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not Path("/dev/nvidia0").exists(), reason="no GPU"))]
+
+
+@pytest.mark.parametrize("device", HERE)
+def test_the_fast_cascade_agrees_with_the_oracle(device):
+    environment = {**os.environ, "TRITON_INTERPRET": "1" if device == "cpu" else "0"}
     script = SCRIPT.replace("{root!r}", repr(str(ROOT)))
-    run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300)
+    command = [sys.executable, "-c", script, device]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0 and run.stdout.strip() == "all right", run.stderr[-2000:]
