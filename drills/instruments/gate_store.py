@@ -31,6 +31,7 @@ class Store:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self.written = 0
+        self.found = self._has_any()
         try:
             self.version = metadata.version("triton")
         except metadata.PackageNotFoundError:
@@ -38,7 +39,7 @@ class Store:
 
     def get(self, data: bytes, spec: Spec, target: str, full: bool) -> Any:
         """The answer kept for this specialisation of a kernel in the file `data`; None if there is none."""
-        if self.folder is None:
+        if self.folder is None or not self.found:
             return None
         for good in (True, False):
             try:
@@ -62,6 +63,7 @@ class Store:
             partial.write_text(text)
             partial.replace(path)
             self.written += 1
+            self.found = True
         except OSError:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
@@ -74,6 +76,13 @@ class Store:
             files = sorted(self.folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
             for file in files[: max(0, len(files) - MAX_FILES)]:
                 file.unlink(missing_ok=True)
+
+    def _has_any(self) -> bool:
+        """Whether there is any answer: where none is, none is looked for."""
+        try:
+            return self.folder is not None and any(self.folder.iterdir())
+        except OSError:
+            return False
 
     def _path(self, data: bytes, spec: Spec, target: str, full: bool, good: bool) -> Path:
         code = kernels_only(data) if good else data

@@ -22,7 +22,7 @@ SHAPES = [(), (1,), (4,), (4, 1), (1, 4), (2, 4), (8,)]
 KINDS = [tl.int1, tl.int8, tl.int32, tl.int64, tl.uint32, tl.float16, tl.bfloat16, tl.float32, tl.float64]
 INTEGERS = [-(2**31), -3, 0, 1, 7, 2**31 - 1, 5, 2]
 LITERALS = [0, 3, -1, 2**31 - 1, 2**31, 2**40, 2**63, 0.5, -1.5, 1e300, math.nan, True]
-OTHERS = ("where", "expand_dims", "broadcast_impl_value")
+OTHERS = ("where", "expand_dims", "broadcast_impl_value", "_load_legacy")
 NAMES = [name for name in vars(shortcuts.Shortcuts) if not name.startswith("__") and name not in OTHERS]
 MORE = {"add": (True,), "sub": (True,), "mul": (True,)}
 POINTER = tl.pointer_type(tl.float32)
@@ -186,3 +186,46 @@ def test_operators_do_the_common_ones_themselves(semantic):
     assert made["__add__"](tensor(POINTER, (4,)), block).type.scalar is POINTER
     assert made["__add__"](tensor(POINTER, ()), block).type.is_block()
     assert made["__add__"](tensor(POINTER, ()), scalar).type is POINTER
+
+
+MEMORY = np.arange(64, dtype=np.float64)
+
+
+def addresses(kind, shape):
+    """Pointers to elements of this type in MEMORY, from the first one on."""
+    count = math.prod(shape)
+    numbers = MEMORY.ctypes.data + 8 * np.arange(count, dtype=np.uint64)
+    pointer = tl.pointer_type(kind)
+    handle = plain.TensorHandle(numbers.reshape(shape or (1,)), pointer)
+    return tl.tensor(handle, tl.block_type(pointer, list(shape)) if shape else pointer)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_load_gives_the_same(semantic, kind):
+    def loads(method):
+        def load(pointers, mask, other):
+            semantic.present = True  # for Triton's own, which asks `if other`
+            try:
+                return method(pointers, mask, other, (), None, None, None, False)
+            finally:
+                semantic.present = False
+
+        return load
+
+    ours, theirs = (loads(method) for method in both(semantic, "_load_legacy"))
+    others = [None, 0.0, -0.0, 1.5, -math.inf, 3, 2**20 + 1, tensor(tl.int64, ()), tensor(tl.float32, (4,))]
+    for shape, held in itertools.product([(), (1,), (4,), (2, 4)], [None, (), (4,), (2, 4), (4, 1)]):
+        masks = [None] if held is None else [tensor(tl.int1, held), tensor(tl.int32, held)]
+        for mask, other in itertools.product(masks, others):
+            given = other if other is None or isinstance(other, tl.tensor) else semantic.to_tensor(other)
+            operands = addresses(kind, shape), mask, given
+            assert outcome(ours, *operands) == outcome(theirs, *operands), (shape, held, other)
+
+
+def test_common_loads_are_done_at_once(semantic):
+    zero = semantic.to_tensor(0.0)
+    for kind in (tl.float16, tl.float32, tl.int32):
+        pointers = addresses(kind, (4,))
+        assert shortcuts.loaded(semantic, pointers, None, None) is not None
+        assert shortcuts.loaded(semantic, pointers, tensor(tl.int1, (4,)), zero) is not None
+        assert shortcuts.loaded(semantic, pointers, tensor(tl.int1, (4,)), None) is not None

@@ -7,6 +7,7 @@ other type, and whatever is wrong, goes Triton's way.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,12 @@ WIDER = {
     frozenset({INT32, FLOAT32}): tl.float32,
     frozenset({INT64, FLOAT32}): tl.float32,
 }
+ELEMENTS = frozenset(
+    id(kind)
+    for kind in (tl.float16, tl.bfloat16, tl.float32, tl.float64, tl.int8, tl.int16, tl.int32, tl.int64, tl.uint8)
+)
+"""Of which memory is loaded as it is."""
+
 LIMITS = {INT32: 1 << 31, INT64: 1 << 63}
 NUMBERS = frozenset({INT32, INT64, FLOAT32})
 INTEGERS = frozenset({INT1, INT32, INT64})
@@ -120,6 +127,39 @@ def chosen(semantic: Any, condition: Any, lhs: Any, rhs: Any) -> Any:
     return semantic.tensor(plain.TensorHandle(values, scalar), kind_of(scalar, values.shape, condition, lhs, rhs))
 
 
+def filling(other: Any, element: Any, shape: tuple[int, ...]) -> Any:
+    """What masked-off lanes of a load get, from a scalar: a handle of this type and shape; None if Triton must say."""
+    if type(other) is not tl.tensor or other.type.is_block() or id(other.handle.dtype) not in (INT32, FLOAT32):
+        return None
+    value = other.handle.data.item()
+    if value == 0 and math.copysign(1, value) > 0:
+        return plain.TensorHandle(np.zeros(shape, plain._get_np_dtype(element)), element)
+    if element is tl.float32 or (id(element) in LIMITS and id(other.handle.dtype) == INT32):
+        return plain.TensorHandle(np.full(shape, value, DTYPES[id(element)]), element)
+    return None
+
+
+def loaded(semantic: Any, pointers: Any, mask: Any, other: Any) -> Any:
+    """A load through pointers; None if Triton must do it."""
+    if type(pointers) is not tl.tensor or not pointers.handle.dtype.is_ptr():
+        return None
+    element, shape, many = pointers.handle.dtype.element_ty, pointers.handle.data.shape, pointers.type.is_block()
+    if id(element) not in ELEMENTS:
+        return None
+    if mask is None and other is None:
+        made = semantic.builder.create_load(pointers.handle, None, None, False)
+    elif type(mask) is tl.tensor and mask.handle.dtype is tl.int1 and mask.type.is_block() is many:
+        if mask.handle.data.shape != shape:
+            return None
+        fill = None if other is None else filling(other, element, shape)
+        if other is not None and fill is None:
+            return None
+        made = semantic.builder.create_masked_load(pointers.handle, mask.handle, fill, None, None, False)
+    else:
+        return None
+    return semantic.tensor(made, tl.block_type(element, list(shape)) if many else element)
+
+
 class Shortcuts:
     """Methods of a TritonSemantic; it stands before that among a class's bases."""
 
@@ -136,6 +176,11 @@ class Shortcuts:
             return super().expand_dims(input, axis)
         made = self.builder.create_expand_dims(input.handle, axis)
         return self.tensor(made, tl.block_type(input.type.scalar, list(made.data.shape)))
+
+    def _load_legacy(self, ptr: Any, mask: Any, other: Any, check: Any, padding: Any, *modifiers: Any) -> Any:
+        """A load through pointers."""
+        made = None if check or padding else loaded(self, ptr, mask, other)
+        return super()._load_legacy(ptr, mask, other, check, padding, *modifiers) if made is None else made
 
     def where(self, condition: Any, x: Any, y: Any) -> Any:
         """x where the condition holds, else y."""
