@@ -2,7 +2,7 @@
 
 exercise: lse2
 level: memory
-diagnosis: lse2_strides_ignored
+diagnosis: out_of_bounds
 """
 
 import torch

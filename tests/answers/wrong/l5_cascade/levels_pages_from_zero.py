@@ -2,7 +2,7 @@
 
 exercise: multi_level_cascade
 level: value
-diagnosis: levels_pages_from_zero
+diagnosis: not_finite
 """
 
 import torch
