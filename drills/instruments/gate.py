@@ -94,6 +94,7 @@ class CompileGate:
         sha256 = hashlib.sha256(data).hexdigest()
         if sha256 not in self.texts:
             self.texts[sha256] = Text(data)
+        before = self.plan.count(exercise)
         for launch in launches:
             try:
                 spec = checked(launch)
@@ -104,7 +105,8 @@ class CompileGate:
                 self._refuse(exercise, TOO_MANY, "compile_too_many")
                 break
             self._add(exercise, Entry(path, data, sha256, self.texts[sha256], spec))
-        self._staff()
+        if self.plan.count(exercise) != before:
+            self._staff()
 
     def reports(self, exercise: str, timeout: float) -> list[CompileReport]:
         """Reports in the order of the launches, of what is compiled (see the module); waits at most `timeout` seconds.

@@ -6,6 +6,7 @@ Imports neither torch nor triton. Also says which specialisations stand for othe
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -23,6 +24,9 @@ MAX_SHOWN = 90
 NAME = re.compile(r"[A-Za-z_]\w{0,99}")
 PATH = re.compile(r"[A-Za-z_]\w{0,99}(\.\d{1,3})*")
 TYPE = re.compile(r"[\w*<>\[\], ]{1,200}")
+POINTS = re.compile(r"\*|tensordesc")
+INTEGER = re.compile(r"\bk?u?i\d+\b")
+SIXTEEN = re.compile(r"\bk?(fp16|bf16)\b")
 HALF = re.compile(r"\*k?(fp16|bf16|fp8\w*)$")
 
 
@@ -72,7 +76,7 @@ class Spec:
         argument (None) a kernel does less than with it.
         """
         flags = {name: value for name, value in self.constants.items() if not is_size(value) and value is not None}
-        pointers = {name: kind for name, kind in self.signature.items() if re.search(r"\*|tensordesc", str(kind))}
+        pointers = {name: kind for name, kind in self.signature.items() if POINTS.search(str(kind))}
         types = pointers if atomics else {name: width(str(kind)) for name, kind in pointers.items()}
         shape = [types, self.num_warps, self.num_stages] if products or atomics else []
         return json.dumps([self.kernel, self.line, flags, self.options, shape, self.closure], sort_keys=True)
@@ -166,9 +170,10 @@ def constant(value: Any, depth: int = 0) -> Any:
     raise Malformed("a constant is no JSON")
 
 
+@functools.lru_cache(maxsize=256)
 def width(kind: str) -> str:
     """A type as far as registers depend on it: float16 and bfloat16 are one, and so are the integers, which address."""
-    return re.sub(r"\bk?u?i\d+\b", "int", re.sub(r"\bk?(fp16|bf16)\b", "half", kind))
+    return INTEGER.sub("int", SIXTEEN.sub("half", kind))
 
 
 def is_size(value: Any) -> bool:
