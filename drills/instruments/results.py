@@ -86,11 +86,12 @@ def written(name: str, tensor: torch.Tensor, provenance: Provenance, shortcut: b
     missing = (flags == 0).nonzero()
     what = view(tensor).words(name)
     if len(missing):
+        are = "is" if len(missing) == 1 else "are"
         index = ", ".join(map(str, missing[0].tolist()))
         return [
             Finding(
                 "unwritten",
-                f"{what}: {len(missing)} of {tensor.numel()} elements are never written, the first at [{index}]",
+                f"{what}: {len(missing)} of {tensor.numel()} elements {are} never written, the first at [{index}]",
                 likely="Some program must store every element: check the grid, and the mask of the store.",
                 expected="every element written",
             )

@@ -90,7 +90,7 @@ FOUND = {
     "a_cast_of_what_was_never_written": [
         ("unwritten", "result 0[6, 2]: 4 of 12 elements are never written, the first at [2, 1]")
     ],
-    "a_launch_is_noted": [("unwritten", "result 0[5]: 1 of 5 elements are never written, the first at [4]")],
+    "a_launch_is_noted": [("unwritten", "result 0[5]: 1 of 5 elements is never written, the first at [4]")],
     "a_result_without_a_kernel": [("not_triton", "result 0[3] was written by no launched kernel")],
     "a_size_of_1_without_a_kernel": [
         ("not_triton", "result 0[1, 3] was written by no launched kernel; none was launched for v[1, 3]")
