@@ -677,15 +677,16 @@ def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, other_keys: int, fe
 
     fetched: by attend_bulk_kernel. With many rows then, the number with the least estimated time: a program takes a
     multiprocessor, 4.2 TFLOP/s; those left over read 50 GB/s each, and what they have not read by then is read at
-    4.26 TB/s. With few rows memory is the limit: one program on every multiprocessor, or on every second or fourth
-    where much, or nearly all, of the reading is elsewhere. No part is under 256 keys. Each is a state more to write,
-    read and merge: 15 at most, which with one own state the merge takes in one step.
+    4.26 TB/s. With few rows memory is the limit: one program on every multiprocessor, or on a half or a quarter
+    of them where most, or nearly all, of the reading is elsewhere. No part is under 256 keys. Each is a state more to
+    write, read and merge: 15 at most, which with one own state the merge takes in one step.
     """
     batch, heads, dim = q.shape
     most = max(1, min(keys // 256, 15))
     programs = row_blocks(q, batch * heads // kv_heads) * kv_heads
     if batch * heads // kv_heads <= 64 or not fetched:
-        rest = 0.25 if other_keys >= 8 * keys else 0.5 if other_keys >= (keys if fetched else 2 * keys) else 1.0
+        rest = 0.25 if other_keys >= 8 * keys else 0.5 if other_keys >= 2 * keys else 1.0
+        rest = 0.75 if fetched and keys <= other_keys < 2 * keys else rest
         return max(1, min(round(rest * multiprocessors(q) / max(1, programs)), most))
     other_bytes = other_keys * kv_heads * dim * 4
 
@@ -775,6 +776,8 @@ def launch_shared(q, k, v, scale, v_out, s_out, beside, fetched, other_keys=0) -
             return
     blocks = row_blocks(q, batch * group)
     config = tile(q, batch * group, keys, blocks * kv_heads * parts)
+    if overlap(q) and q.dtype == torch.bfloat16 and dim == 128 and config["BLOCK_M"] == 64:
+        config["maxnreg"] = 136  # of 166, so that 2,048 single warps of 84 fit beside 128 of these programs
     attend_shared_kernel[(blocks, kv_heads, parts)](
         q, k, v, v_out, s_out, scale * LOG2E, batch, k.shape[0], heads, v_out.stride(0) // (heads * dim),
         *q.stride(), *k.stride(), *v.stride(), G=group, BESIDE=beside and overlap(q), OVERLAP=overlap(q),
@@ -890,7 +893,9 @@ def cascade(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """`attend_shared` and `attend_paged`, merged: v[B, Hq, D] in q's dtype, s[B, Hq] float32 base 2.
 
-    The two attentions run beside each other, the merge behind both.
+    The two attentions run beside each other, the merge behind both. attend_bulk_kernel leaves little room: a short
+    prefix, or a minor one beside single warps, is better off with the plain kernel.
+
     The second launch finds room once every program of the first has started, so the smaller one goes first; or the own
     side, where its programs are single warps with as many keys as the prefix has: those take long, and leave room.
     """
@@ -898,8 +903,11 @@ def cascade(
     batch, kv_heads = q.shape[0], k_shared.shape[1]
     level = (None, indptr, indices, last_page_len)
     keys = mean_keys(level, kv_cache)
-    few = kv_heads == q.shape[1] and batch <= 64 and batch * keys >= k_shared.shape[0]
-    fetched = bulk(q) and not few
+    if batch * q.shape[1] > 64 * kv_heads:
+        minor = k_shared.shape[0] < 2048
+    else:
+        minor = kv_heads == q.shape[1] and batch * keys >= k_shared.shape[0]
+    fetched = bulk(q) and not minor
     shared = shared_splits(q, k_shared.shape[0], kv_heads, batch * keys, fetched)
     v, s = workspace(q, shared + own_splits(q, batch, keys, kv_heads))
     prefix = q, k_shared, v_shared, scale, v[:, :shared], s[:, :shared]
