@@ -448,6 +448,7 @@ def consume(
         l = l * rescale + gl.sum(p, 1)
         m = m_new
         next_weights = gl.convert_layout(p.to(dtype), weighing)
+        # A branch, and so a border: without it the exponentials were moved behind the wait for the second product.
         mbarrier.wait(ready.index((i + 1) % STAGES), ((i + 1) // STAGES) & 1)
         acc, weights = warpgroup_mma_wait(0, deps=[acc, weights])
         mbarrier.arrive(free.index(slot))
@@ -668,8 +669,12 @@ def rows_descriptor(x: torch.Tensor, rows: int, row_stride: int, heads: int, hea
 
 
 def bulk(q: torch.Tensor) -> bool:
-    """Whether attend_bulk_kernel can attend with q, if the keys can be fetched: on Hopper, in half precision."""
-    return overlap(q) and q.element_size() == 2 and q.stride(2) == 1
+    """Whether attend_bulk_kernel can attend with q, if the keys can be fetched: in half precision, on Hopper alone.
+
+    Its matrix instructions are Hopper's; later GPUs have others.
+    """
+    hopper = q.is_cuda and torch.cuda.get_device_capability(q.device)[0] == 9
+    return hopper and q.element_size() == 2 and q.stride(2) == 1
 
 
 def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, other_keys: int, fetched: bool) -> int:
@@ -764,7 +769,7 @@ def launch_shared(q, k, v, scale, v_out, s_out, beside, fetched, other_keys=0) -
     batch, heads, dim = q.shape
     kv_heads, parts = k.shape[1], v_out.shape[1]
     group, keys = heads // kv_heads, k.shape[0] // parts
-    if fetched:
+    if fetched and scale > 0:  # a score that does not count is -inf, and 0 * -inf is NaN
         long = keys >= 8192 or (keys >= 4096 and other_keys <= k.shape[0])
         block = 128 if long and batch * group > 64 else 64
         described = [rows_descriptor(x, x.shape[0], x.stride(0), kv_heads, x.stride(1), block) for x in (k, v)]
@@ -804,7 +809,7 @@ def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside) -> None:
             num_warps=1, **sides,
         )  # fmt: skip
         return
-    if group_indptr is not None and groups == 1 and bulk(q) and page <= 64 and kv_cache.shape[0]:
+    if group_indptr is not None and groups == 1 and bulk(q) and scale > 0 and page <= 64 and kv_cache.shape[0]:
         kv_p, kv_2, kv_n, kv_h, _ = kv_cache.stride()
         rows = ((kv_cache.shape[0] - 1) * kv_p + kv_2) // max(1, kv_n) + page
         described = rows_descriptor(kv_cache, rows, kv_n, kv_heads, kv_h, page)

@@ -66,6 +66,7 @@ FOR_HOPPER = [  # what its copy engine takes, for one block of rows and for two
 for case in CASES + (FOR_HOPPER if device == "cuda" else []):
     args = cascade_args(*case)
     right("cascade", *args, -0.3)  # the largest score is that of the smallest product
+    right("cascade", *args, 0.0)
     right("cascade", *args)
     right("attend_shared", *args[:3])
     right("attend_paged", args[0], *args[3:])
