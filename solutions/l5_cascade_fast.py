@@ -624,7 +624,7 @@ def tile(q: torch.Tensor, rows: int, keys: int, programs: int) -> dict:
     where the launch leaves half of the multiprocessors to others, which then fill the memory's queues. Up to 16 rows
     are bound by memory: four tiles where each program has a multiprocessor to itself and many keys. Programs that do
     not all fit on the GPU at once hide each other's waiting: the smaller, the more of them run. 56 registers a thread
-    let four of them run beside a program of 64 shared keys a step, 48 where they come in many rounds.
+    let four of them run beside a program of 128 query rows.
     """
     block_d = max(16, triton.next_power_of_2(q.shape[2]))
     row_bytes = block_d * q.element_size()
@@ -644,7 +644,7 @@ def tile(q: torch.Tensor, rows: int, keys: int, programs: int) -> dict:
         "num_stages": stages if row_bytes <= 256 else min(stages, 3) if row_bytes == 512 else 2,
     }
     if overlap(q) and block_n == 32 and q.element_size() == 2 and row_bytes == 256:
-        config["maxnreg"] = 56 if programs <= 8 * multiprocessors(q) else 48
+        config["maxnreg"] = 56
     return config
 
 
@@ -790,8 +790,11 @@ def launch_shared(q, k, v, scale, v_out, s_out, beside, fetched, other_keys=0) -
     )  # fmt: skip
 
 
-def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside) -> None:
-    """Attend to one level's pages: (group_indptr or None, kv_indptr, kv_indices, kv_last_page_len); else as above."""
+def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside, fetched=False) -> None:
+    """Attend to one level's pages: (group_indptr or None, kv_indptr, kv_indices, kv_last_page_len); else as above.
+
+    fetched: attend_bulk_kernel runs beside it. Programs that come in many rounds then have 48 registers: four fit.
+    """
     batch, heads, dim = q.shape
     group_indptr, indptr, indices, last_page_len = (x if x is None else x.contiguous() for x in level)
     groups, page, kv_heads, parts = indptr.shape[0] - 1, *kv_cache.shape[2:4], v_out.shape[1]
@@ -820,6 +823,8 @@ def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside) -> None:
             )  # fmt: skip
             return
     config = tile(q, rows, mean_keys(level, kv_cache) // parts, programs)
+    if fetched and "maxnreg" in config and programs > 8 * multiprocessors(q):
+        config["maxnreg"] = 48
     if group_indptr is None:
         slots = groups * triton.cdiv(group, config["BLOCK_M"])
     else:
@@ -918,7 +923,7 @@ def cascade(
     prefix = q, k_shared, v_shared, scale, v[:, :shared], s[:, :shared]
     launches = [
         lambda beside: launch_shared(*prefix, beside, fetched, batch * keys),
-        lambda beside: launch_paged(q, kv_cache, level, scale, v[:, shared:], s[:, shared:], beside),
+        lambda beside: launch_paged(q, kv_cache, level, scale, v[:, shared:], s[:, shared:], beside, fetched),
     ]
     own_programs = batch * kv_heads * (v.shape[1] - shared)
     long = kv_heads == q.shape[1] and alone(q, batch * kv_heads) and keys >= k_shared.shape[0]
@@ -955,6 +960,6 @@ def multi_level_cascade(
     for i, (level, count) in enumerate(zip(levels, parts, strict=True)):
         end = first + count
         if q.shape[0]:
-            launch_paged(q, kv_cache, level, scale, v[:, first:end], s[:, first:end], beside=i > 0)
+            launch_paged(q, kv_cache, level, scale, v[:, first:end], s[:, first:end], i > 0, bulk(q))
         first = end
     return merge_states(v, s, q.dtype)
