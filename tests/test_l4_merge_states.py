@@ -59,6 +59,16 @@ def half_values_that_cancel():
     return a.half().reshape(1, 1, 16), (0.68 - 3 * a).half().reshape(1, 1, 16)
 
 
+def many_halves_that_cancel(rng):
+    """v[300, 1, 4], s[300, 1] alike: 150 states of about 1.5, 150 of about -1.5, and 0.03 is left of them.
+
+    Merged apart, the two halves lie 61.5 steps of float16 apart: rounded to it, they are half a step wrong or more.
+    """
+    steps = torch.randint(1024, 2048, (150, 1, 4), generator=rng)
+    others = 61 + torch.arange(150)[:, None, None] % 2 - steps
+    return (torch.cat([steps, others]) / 1024).half(), torch.zeros(300, 1)
+
+
 def empty_out(v, s, *where, payload=0.0):
     """Makes the states at these places empty; their v holds `payload`."""
     for place in where:
@@ -341,6 +351,12 @@ def test_a_long_sum_stays_exact(drill, dtype, N):
     drill.merge_states(values_that_lose(dtype).expand(1, N, 1, 7).contiguous(), torch.zeros(1, N, 1)).agrees()
 
 
+@pytest.mark.graded("merge_states", "value")
+def test_many_half_values_that_nearly_cancel(drill):
+    v, s = many_halves_that_cancel(drill.rng)
+    drill.merge_states(v[None], s[None]).agrees()
+
+
 @pytest.mark.graded("merge_states", "edge")
 def test_any_of_the_states_may_be_empty(drill):
     v, s = states(drill.rng, 2, 5, 3, 12)
@@ -442,6 +458,11 @@ def test_a_long_run_between_short_ones(drill):
 def test_a_long_run_stays_exact(drill):
     v, s, indptr = values_that_lose(torch.float16), torch.zeros(1000, 1), torch.tensor([0, 1000], dtype=torch.int32)
     drill.variable_length_merge_states(v.expand(1000, 1, 7).contiguous(), s, indptr).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "value")
+def test_half_values_of_a_run_that_nearly_cancel(drill):
+    drill.variable_length_merge_states(*many_halves_that_cancel(drill.rng), torch.tensor([0, 300])).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "edge")

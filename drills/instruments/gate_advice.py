@@ -58,8 +58,9 @@ def advise(error: str, node: str = "", kernel: ast.AST | None = None, functions:
         return NODES[node]
     for pattern, advice in ERRORS:
         if found := re.search(pattern, text):
-            groups = [group or "it" for group in found.groups()] or [""]
-            return advice.replace("{0}", groups[0])
+            for number, group in enumerate(found.groups()):
+                advice = advice.replace(f"{{{number}}}", group or "it")
+            return advice
     if is_empty(text):
         if node in ("arg", "FunctionDef"):
             return NODES["FunctionDef"]

@@ -61,6 +61,11 @@ ERRORS = (
         "tl.dot needs at least {0} along K (it pads M and N itself): make the block {0} wide, with zeros past the end.",
     ),
     (
+        r"[Ll]oop-carried variable (\w+) has initial type <(\[.*?\]), (\w+)> but is re-assigned to <\2, (\w+)>",
+        "{0} starts as {2} and becomes {3}: a compiled loop cannot change a type. Start it in {3}, or cast with .to()"
+        " inside. A sum over many values belongs in tl.float32.",
+    ),
+    (
         r"[Ll]oop-carried variable (\w+) has initial type <\[|re-assigned to <\[",
         "The shape changes inside the loop: start with a block of the final shape, as tl.zeros([...], tl.float32) or"
         " tl.full makes one.",
@@ -79,8 +84,8 @@ ERRORS = (
         "{0} is a Python object before the loop and a GPU value inside: start it as a number or as tl.zeros.",
     ),
     (
-        r"initial value for `(\w+)` is of type|[Mm]ismatched type for (\w+) between then block",
-        "The two ways through the if give {0} different types: start it with the type that the branch gives it, or use"
+        r"(?:initial value for `|[Mm]ismatched type for )(\w+)(?:` is of type| between then block)",
+        "The two ways through the if give {0} different types: give it one type on both, as in 0.0 for 0, or use"
         " tl.where.",
     ),
     (
@@ -117,11 +122,11 @@ ERRORS = (
     ),
     (
         r"f-string",
-        "A kernel has no f-strings of GPU values: use tl.device_print(\"x\", x), or run with --debug and print there.",
+        'A kernel has no f-strings of GPU values: use tl.device_print("x", x), or run with --debug and print there.',
     ),
     (
         r"is not string",
-        "print in a kernel needs a text first: tl.device_print(\"x\", x). With --debug it prints in the interpreter.",
+        'print in a kernel needs a text first: tl.device_print("x", x). With --debug it prints in the interpreter.',
     ),
     (
         r"must be real number, not tensor|Did you forget to add @triton.jit|must be Tensor, not tensor|ufunc",
@@ -138,6 +143,11 @@ ERRORS = (
     (
         r"incompatible dimensions at index|[Cc]annot make_shape_compatible|Cannot broadcast|shape mismatch",
         "The two blocks have different sizes along an axis: line them up with [:, None] and [None, :].",
+    ),
+    (
+        r"'int' object has no attribute 'to'",
+        "A constant, a tl.constexpr and an argument that is 1 are plain integers when a kernel is compiled: cast what"
+        " they meet, as in tl.program_id(0).to(tl.int64).",
     ),
     (
         r"cannot be block type if pointer argument is not a block",
@@ -187,18 +197,16 @@ ERRORS = (
     (r"did not finish", "The blocks are probably far too large, or a loop is unrolled: take smaller ones."),
     (r"fp8\w* not supported|type fp8\w+ not", "sm_80 has no such 8-bit float: load it as another type."),
 )
-"""Pattern of the error → advice; groups of the pattern fill {0}. The first that matches counts."""
+"""Pattern of the error → advice; groups of the pattern fill {0}, {1} and so on. The first that matches counts."""
 
 FUNCTION = "A kernel can call triton.language and @triton.jit functions only: put @triton.jit above {0}."
 """Advice for a plain function of the file that a kernel calls."""
 
-TF32 = (
-    "tl.dot on float32 rounds its inputs to TF32 (10 bits) on a GPU, about 1e-3 off: pass input_precision=\"ieee\"."
-)
+TF32 = 'tl.dot on float32 rounds its inputs to TF32 (10 bits) on a GPU, about 1e-3 off: pass input_precision="ieee".'
 
 SUM_TF32 = (
     "Triton turns tl.sum(x[:, :, None] * y[None, :, :], 1) of float32 into a tl.dot rounded to TF32, about "
-    "1e-3 off on a GPU: call tl.dot with input_precision=\"ieee\" yourself."
+    '1e-3 off on a GPU: call tl.dot with input_precision="ieee" yourself.'
 )
 
 IMPORT = "The file must load without the interpreter too: run nothing at its top level that needs it, or a GPU."

@@ -148,6 +148,7 @@ def some_rows(exercise: Exercise, args: Args, shown: Comparison) -> str:
     if reason:
         return f"Wrong only where {reason}."
     axes = axes_of_result(exercise, shown.index)
+    runs = any(isinstance(x, torch.Tensor) and x.dtype in (torch.int32, torch.int64) for x in args)
     for axis, size in enumerate(() if _small(shown) else wrong.shape):
         others = [other for other in range(wrong.dim()) if other != axis]
         chosen = (wrong.any(dim=others) if others else wrong).nonzero().flatten().tolist()
@@ -156,7 +157,8 @@ def some_rows(exercise: Exercise, args: Args, shown: Comparison) -> str:
             return f"Only the last {name} is wrong: does the grid, or the loop, reach the end?"
         if size > 2 and chosen == [0]:
             return f"Only the first {name} is wrong: does an offset or a loop start one too late?"
-        if size > 2 and chosen == list(range(1, size)):
+        uneven = runs and axis == 0  # the first run may differ from the others by its length
+        if size > 2 and chosen == list(range(1, size)) and not uneven:
             return f"Only the first {name} is right: check the offset from one {name} to the next."
     place = words.rows(wrong, axes)
     return f"Wrong only in {place}." if "rows" not in place else ""

@@ -100,6 +100,15 @@ def cancelling(v: Tensor, s: Tensor, rng: Generator) -> None:
     v[:, 1:] = (0.4 + 0.4 * torch.rand(s[:, :1].shape, generator=rng)[..., None] - 3 * steps[:, None]).to(v.dtype)
 
 
+def cancelling_halves(v: Tensor, s: Tensor, rng: Generator) -> None:
+    """Equal s. Half of the states are about 1.5, the others about -1.5, and 0.03 is left: see the test of that name."""
+    half = v.shape[1] // 2
+    steps = torch.randint(1024, 2048, v[:, :half].shape, generator=rng)
+    s.zero_()
+    v[:, :half] = steps.to(v.dtype) / 1024
+    v[:, half : 2 * half] = (61 + torch.arange(half)[:, None, None] % 2 - steps).to(v.dtype) / 1024
+
+
 def two_args(v: Tensor, s: Tensor, rng: Generator) -> Args:
     """(v_a, s_a, v_b, s_b) of the first two states."""
     return v[:, 0].clone(), s[:, 0].clone(), v[:, 1].clone(), s[:, 1].clone()

@@ -81,6 +81,19 @@ def shares_added_in_half(v: Tensor, s: Tensor):
     return added.double(), None
 
 
+def parts_in_half(parts: int) -> Rule:
+    """The states are merged in so many parts, whose v is rounded to v's dtype before the parts are merged."""
+
+    def formula(v: Tensor, s: Tensor):
+        each = max(1, -(-len(s) // parts))
+        merged = [merge(v[at : at + each], s[at : at + each]) for at in range(0, len(s), each)]
+        if not merged:
+            return merge(v, s)
+        return merge(torch.stack([one.to(v.dtype) for one, _ in merged]), torch.stack([one for _, one in merged]))
+
+    return formula
+
+
 def mixed_in(dtype: torch.dtype | None, shares: bool) -> Rule:
     """Weights, products and their sum in this dtype, or in that of v.
 
@@ -161,6 +174,23 @@ def upside_down(block: int) -> Rule:
         ends = ((torch.arange(len(s)) // block + 1) * block - 1).clamp(max=len(s) - 1)
         at, last = finite_shift(m[ends]), finite_shift(m[-1])
         w = torch.where(m[ends] == -torch.inf, 0.0, torch.exp2(s.double() - at) * torch.exp2(last - at))
+        total = w.sum(0)
+        v = divided((w[..., None] * drop_unused(w, v)).sum(0), total)
+        return v, m[-1] + torch.log2(torch.where(total == 0, 1.0, total))
+
+    return formula
+
+
+def scaled_by_e(block: int) -> Rule:
+    """What was summed under an old maximum is scaled by e^(m_old - m_new), while the weights are powers of 2."""
+
+    def formula(v: Tensor, s: Tensor):
+        if not len(s):
+            return merge(v, s)
+        m = torch.cummax(s.double(), 0).values
+        ends = ((torch.arange(len(s)) // block + 1) * block - 1).clamp(max=len(s) - 1)
+        at, last = finite_shift(m[ends]), finite_shift(m[-1])
+        w = torch.where(m[ends] == -torch.inf, 0.0, torch.exp2(s.double() - at) * torch.exp(at - last))
         total = w.sum(0)
         v = divided((w[..., None] * drop_unused(w, v)).sum(0), total)
         return v, m[-1] + torch.log2(torch.where(total == 0, 1.0, total))

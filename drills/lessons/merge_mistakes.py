@@ -17,9 +17,16 @@ from drills.lessons.merge_loop_mistakes import LOOP_CAUSES
 CAUSES = (
     Cause(
         "exp_for_exp2",
-        (rules.exp_for_exp2,),
+        (rules.exp_for_exp2, rules.exp_for_exp2_in_v),
         "exp-where-exp2-belongs",
         "The weights are e^(s - m), which pushes them apart: s is base 2, so a weight is 2^(s - m). Use tl.exp2.",
+    ),
+    Cause(
+        "exp_in_one_weight",
+        (rules.exp_in_one_weight(0), rules.exp_in_one_weight(-1)),
+        "exp-where-exp2-belongs",
+        "One of the two weights is e^(s - m), the other is 2^(s - m). s is base 2: use tl.exp2 for both.",
+        exercises=TWO,
     ),
     Cause(
         "ln_for_log2",
@@ -44,6 +51,12 @@ CAUSES = (
         (rules.converted,),
         "exp-where-exp2-belongs",
         "s is multiplied by log2 e first, but it is base 2 already. Use it as it comes.",
+    ),
+    Cause(
+        "constant_cut_short",
+        rules.SHORT_CONSTANTS,
+        "exp-where-exp2-belongs",
+        "ln 2 or log2 e has too few digits. Take all of them, 0.6931471805599453 and 1.4426950408889634, or tl.exp2.",
     ),
     Cause(
         "plain_average",
@@ -121,7 +134,7 @@ CAUSES = (
         "epsilon_in_log",
         tuple(s_rules.epsilon_in_log(10.0**-n) for n in (3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 37, 38)),
         "finite-stand-ins",
-        "A small number is added inside the logarithm, so an empty state comes out finite. Guard with where instead.",
+        "A small number is added inside the logarithm, which raises every s. Where all are empty, use where instead.",
         edit=draws.some_empty,
     ),
     Cause(

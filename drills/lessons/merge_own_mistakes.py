@@ -201,5 +201,13 @@ OWN_MISTAKES = (
         LAYOUT,
         variants=(slips.states_read_as(None, (1, 0, 2)), slips.states_read_as((1, 0, 2), None)),
     ),
+    Mistake(
+        "position_not_times_n",
+        "merge_states",
+        slips.states_begin_at(lambda i, N, H: i),
+        "The states of position i are read from state i on. Each position has N: its first one is state i * N.",
+        LAYOUT,
+        variants=(slips.states_begin_at(lambda i, N, H: 0),),
+    ),
     strides("merge_states", on_many(merge), draws.many_args),
 )

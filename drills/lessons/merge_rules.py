@@ -40,9 +40,51 @@ ln_for_log2: Rule = functools.partial(merge, log=torch.log)
 natural: Rule = functools.partial(merge, exp=torch.exp, log=torch.log)
 
 
+def exp_for_exp2_in_v(v: Tensor, s: Tensor):
+    """s is computed apart, and right."""
+    return exp_for_exp2(v, s)[0], merge(v, s)[1]
+
+
+def exp_in_one_weight(at: int) -> Rule:
+    """The weight of the first state alone (0), or of the last (-1), is e^(s - m)."""
+
+    def formula(v: Tensor, s: Tensor):
+        m = finite_shift(largest(s, 0))
+        apart = s.double() - m
+        apart[at] *= LOG2_E
+        return merge(v, m + apart)
+
+    return formula
+
+
 def converted(v: Tensor, s: Tensor):
     """s, base 2 already, times log2 e."""
     return merge(v, s.double() * LOG2_E)
+
+
+LN_2 = 1 / LOG2_E
+SHORT_LN_2 = (0.69, 0.693, 0.6931, 0.69315, 0.69314, 0.7)
+SHORT_LOG2_E = (1.44, 1.442, 1.443, 1.4427, 1.44269, 1.4)
+
+
+def through_natural(inwards: float, outwards: float) -> Rule:
+    """s is made natural by one factor, which should be ln 2, and base 2 again by the other, which should be log2 e."""
+
+    def formula(v: Tensor, s: Tensor):
+        right_v, natural_s = merge(v, s.double() * inwards, exp=torch.exp, log=torch.log)
+        return right_v, natural_s * outwards
+
+    return formula
+
+
+SHORT_CONSTANTS: tuple[Rule, ...] = (
+    *(through_natural(short, 1 / short) for short in SHORT_LN_2),
+    *(through_natural(1 / short, short) for short in SHORT_LOG2_E),
+    *(through_natural(short, LOG2_E) for short in SHORT_LN_2),
+    *(through_natural(LN_2, short) for short in SHORT_LOG2_E),
+    *(through_natural(one, other) for one in SHORT_LN_2 for other in SHORT_LOG2_E),
+)
+"""A constant of a change of base with too few digits: there and back, one way alone, or two of them."""
 
 
 # The wrong weights.

@@ -49,6 +49,18 @@ def states_read_as(v_order: tuple[int, ...] | None, s_order: tuple[int, ...] | N
     return formula
 
 
+def states_begin_at(of_position) -> Formula:
+    """The states of position i begin at another number than i * N: of_position(i, N, H), as far as there are states."""
+
+    def formula(v, s):
+        S, N, H = s.shape
+        at = torch.tensor([[of_position(i, N, H) + n for n in range(N)] for i in range(S)], dtype=torch.long)
+        at = at.reshape(S, N) % max(1, S * N)
+        return on_many(merge)(v.reshape(-1, *v.shape[2:])[at], s.reshape(-1, H)[at])
+
+    return formula
+
+
 def unstrided(x: Tensor) -> Tensor:
     """x read from its first element on as if it were contiguous, as far as its storage goes; else x itself."""
     if x.storage_offset() + x.numel() > x.untyped_storage().nbytes() // x.element_size():

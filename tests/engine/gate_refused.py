@@ -115,6 +115,20 @@ def turns_scalar_into_block(x, n, B: tl.constexpr):
 
 
 @triton.jit
+def turns_half_into_float(x, n, B: tl.constexpr):
+    sums = tl.zeros([B], tl.float16)
+    for i in range(0, n):  # here: sums starts as fp16 and becomes fp32
+        sums = sums + tl.load(x + i)
+    tl.store(x + tl.arange(0, B), sums)
+
+
+@triton.jit
+def casts_a_constant(x, n, B: tl.constexpr):
+    v = tl.load(x + B.to(tl.int64))  # here: an argument that is 1 are plain integers
+    tl.store(x, v)
+
+
+@triton.jit
 def counts_to_80(x, n, B: tl.constexpr):
     i = tl.arange(0, 80)  # here: powers of two
     tl.store(x + i, 0.0)

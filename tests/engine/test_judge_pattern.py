@@ -123,3 +123,13 @@ def test_rows_with_minus_infinity_are_recognized():
     v, s = (one.float() for one in MERGE.oracle(*args))
     v[s_a == -math.inf] = 0
     assert judge.values(MERGE, args, (v, s)).likely == "Wrong only where s_a = -inf."
+
+
+def test_the_first_run_may_be_right_by_its_length():
+    """Runs differ in length: that the first alone is right says nothing of offsets."""
+    v, s = torch.arange(84.0).reshape(7, 1, 12), torch.zeros(7, 1)
+    args = v, s, torch.tensor([0, 1, 4, 7])
+    runs = LESSON.exercise("variable_length_merge_states")
+    right_v, right_s = runs.oracle(*args)
+    right_v[1:] += torch.rand(2, 1, 12, generator=torch.Generator().manual_seed(7))
+    assert judge.values(runs, args, (right_v.float(), right_s.float())).likely == "Wrong only in positions 1 and 2."
