@@ -18,11 +18,12 @@ from drills.instruments import interpreter
 from drills.instruments.ledger import Region
 from drills.instruments.notes import ELSEWHERE, CallOptions, Finding, Launch, Notes
 from drills.instruments.provenance import Book, Provenance, address, extent
-from drills.instruments.purity import Watched
+from drills.instruments.purity import CHANGED, Watched
 from drills.instruments.results import ALLOWED, FRESH, checked, named, view
 from drills.instruments.trees import leaves
 from drills.instruments.views import View
 from drills.instruments.watch import Watch
+from drills.instruments.witness import Private
 
 SHOWN = 8
 """Torch operations that one call is told of."""
@@ -71,7 +72,9 @@ class Recording:
         self.torch.operations.witness.remember(tensor for _, tensor in tensors)
         launch.shapes = {name: list(tensor.size()) for name, tensor in tensors}
         regions = {name: self._region(name, tensor) for name, tensor in tensors}
-        watch = Watch(regions, self._behind(regions), launch.grid, numbers, line, _Known(self))
+        self.private = Private(self.torch.operations.witness)
+        shift = self.private.shift
+        watch = Watch(regions, self._behind(regions), launch.grid, numbers, line, _Known(self), private=shift)
         self.launches.append((launch, watch))
         self.strange.append(strange)
         return watch
@@ -113,7 +116,11 @@ class Recording:
         self._look_for_changes(codes=False)
         for region in [*watch.regions.values(), *watch.hidden]:
             self.provenance.stored(region)
-        self.torch.operations.witness.again({region.storage for region in [*watch.regions.values(), *watch.hidden]})
+        meddled, copied = self.private.put_back(), self.private.copies.keys()
+        for region in [one for one in watch.regions.values() if one.storage in meddled][:1]:
+            self._impure(f"{region.shown} {CHANGED}", None, "")
+        used = {region.storage for region in [*watch.regions.values(), *watch.hidden]}
+        self.torch.operations.witness.again(used - copied)
         watch.settle()
 
     def paused(self) -> AbstractContextManager[None]:

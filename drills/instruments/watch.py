@@ -31,7 +31,7 @@ class Watch:
     the messages. line: a function that tells the learner's line that runs now, and its file. program: the number of
     the one that runs. steps: accesses so far. file: where the kernel stands. known: every other tensor of the call, for
     pointers that came from no parameter. fault: an access that was refused. blind: the launch ran where no access is
-    seen. met: races, once settled.
+    seen. met: races, once settled. private: by how much an address in a storage is shifted, to the copy that is used.
     """
 
     regions: dict[str, Region]
@@ -40,6 +40,7 @@ class Watch:
     numbers: dict[str, int]
     line: Callable[[], tuple[int | None, str]]
     known: Sequence[Region] = ()
+    private: Callable[[int], np.uint64] = lambda place: np.uint64(0)
     program: int = 0
     steps: int = 0
     meetings: Meetings = field(default_factory=Meetings)
@@ -49,10 +50,12 @@ class Watch:
     met: list[Race] = field(default_factory=list)
     clashes: dict[str, tuple[Region, int, int, int | None]] = field(default_factory=dict)
 
-    def load(self, addresses: np.ndarray, mask: np.ndarray | None, itemsize: int, origin: str | None) -> None:
-        """Before a load. mask None: all lanes. origin: the parameter that the pointer came from, if known."""
-        for region, index in self._checked("tl.load of", addresses, mask, itemsize, origin):
+    def load(self, addresses: np.ndarray, mask: np.ndarray | None, itemsize: int, origin: str | None) -> np.ndarray:
+        """Before a load: where it is from. mask None: all lanes. origin: the parameter that the pointer came from."""
+        touched = self._checked("tl.load of", addresses, mask, itemsize, origin)
+        for region, index in touched:
             region.loads.append(Access(self.program, self._here(), index, self._step()))
+        return self._privately(touched, addresses)
 
     def store(
         self,
@@ -61,9 +64,10 @@ class Watch:
         itemsize: int,
         origin: str | None,
         values: np.ndarray,
-    ) -> None:
-        """Before a store of `values`, of the addresses' shape."""
-        for region, index in self._checked("tl.store to", addresses, mask, itemsize, origin):
+    ) -> np.ndarray:
+        """Before a store of `values`, of the addresses' shape: where it goes."""
+        touched = self._checked("tl.store to", addresses, mask, itemsize, origin)
+        for region, index in touched:
             line = self._here()
             region.stores.append(Access(self.program, line, index, self._step()))
             if not isinstance(index, tuple) and region.name not in self.clashes and not increasing(index):
@@ -72,6 +76,7 @@ class Watch:
                 element = clash(index, lanes)
                 if element is not None:
                     self.clashes[region.name] = (region, element, self.program, line)
+        return self._privately(touched, addresses)
 
     def atomic(
         self,
@@ -80,12 +85,14 @@ class Watch:
         itemsize: int,
         origin: str | None,
         ordered: bool,
-    ) -> None:
-        """Before an atomic operation. ordered: its memory semantics are not "relaxed"."""
-        for region, index in self._checked("an atomic operation on", addresses, mask, itemsize, origin):
+    ) -> np.ndarray:
+        """Before an atomic operation: where it works. ordered: its memory semantics are not "relaxed"."""
+        touched = self._checked("an atomic operation on", addresses, mask, itemsize, origin)
+        for region, index in touched:
             region.atomics.append(Access(self.program, self._here(), index, self._step()))
             if ordered:
                 self.meetings.saw(self.program, addresses.ravel() if mask is None else addresses[mask], self.steps)
+        return self._privately(touched, addresses)
 
     def settle(self) -> None:
         """The launch has ended: work out bytes and races, and let go of the log."""
@@ -133,6 +140,16 @@ class Watch:
                     raise self._outside(Faulty(verb, region, addresses, mask, itemsize, int(lost[0]), lost.size))
                 region = found
         return [(region, elements(active, low, high, region.view, itemsize))]
+
+    def _privately(self, touched: list[tuple[Region, Index]], addresses: np.ndarray) -> np.ndarray:
+        """The addresses in the copies of the storages that these regions lie in."""
+        if len(touched) == 1:
+            return addresses + self.private(touched[0][0].storage)
+        shifted = addresses.copy()
+        for region, _ in touched:
+            inside = region.view.covers(addresses.ravel(), 1).reshape(addresses.shape)
+            shifted[inside] = addresses[inside] + self.private(region.storage)
+        return shifted
 
     def _scattered(self, verb: str, active: np.ndarray, itemsize: int) -> list[tuple[Region, Index]]:
         """For pointers that came from a table or from arithmetic: whichever known tensors hold the lanes."""

@@ -8,13 +8,17 @@ replace for everybody else.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ctypes import c_char, string_at
+from ctypes import c_char, memmove, string_at
 from hashlib import sha1
 
+import numpy as np
 import torch
 
 LARGEST = 16 << 20
 """Bytes of the largest storage of which a copy is kept; of a larger one only a digest is."""
+
+LARGEST_COPY = 256 << 20
+"""Bytes of the largest storage that a launch is given a copy of."""
 
 MOST = 4 << 30
 """Bytes of the largest storage that is looked at: beyond, it is address space rather than memory."""
@@ -63,6 +67,42 @@ class Witness:
     def blind_to(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor lies in a storage that is too large to be looked at."""
         return memory(tensor)[1] > MOST
+
+
+class Private:
+    """What a launch works on in place of memory that others can reach: copies that nobody else knows.
+
+    Whatever runs meanwhile (a thread, a handler of signals, what print calls) can change nothing of what a kernel reads
+    and writes. Storages too large to be copied are used as they are.
+    """
+
+    def __init__(self, witness: Witness) -> None:
+        self.witness = witness
+        self.copies: dict[int, np.ndarray] = {}
+        self.shifts: dict[int, np.uint64] = {}
+
+    def shift(self, place: int) -> np.uint64:
+        """What is added to an address in this storage to get the same place in its copy."""
+        found = self.shifts.get(place)
+        if found is None:
+            size, far = self.witness.sizes.get(place, 0), 0
+            if 0 < size <= LARGEST_COPY:
+                data = self.witness.kept[place] if size <= LARGEST else string_at(place, size)
+                self.copies[place] = np.frombuffer(bytearray(data), np.uint8)
+                far = (self.copies[place].ctypes.data - place) % (1 << 64)
+            found = self.shifts[place] = np.uint64(far)
+        return found
+
+    def put_back(self) -> list[int]:
+        """The launch has ended: memory is as it left it. The storages that something else had written to."""
+        found = []
+        kept = self.witness.kept
+        for place, copy in self.copies.items():
+            if seen(place, copy.size) != kept[place]:
+                found.append(place)
+            memmove(place, copy.ctypes.data, copy.size)
+            kept[place] = seen(copy.ctypes.data, copy.size)
+        return found
 
 
 def seen(place: int, size: int) -> bytes:

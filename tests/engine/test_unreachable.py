@@ -1,5 +1,6 @@
 """What graded code can still reach in a worker's process, and whether what kernels are run by is as it was."""
 
+import ctypes
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import torch
 from drills.catalog import ROOT
 from drills.instruments.intact import Intact
 from drills.instruments.provenance import COPY, FILL, KERNEL, OTHER, Provenance
-from drills.instruments.witness import LARGEST, Witness
+from drills.instruments.witness import LARGEST, Private, Witness
 
 SHUT = """
 import abc, inspect, sys
@@ -87,6 +88,19 @@ def test_a_change_of_any_memory_is_seen_once(size):
     assert witness.changed([tensor]) == []
     tensor[-1] = 1
     assert len(witness.changed([tensor])) == 1 and witness.changed([tensor]) == []
+
+
+@pytest.mark.parametrize("size", [8, LARGEST + 8])
+def test_what_a_launch_writes_is_its_own_and_what_others_write_meanwhile_is_told(size):
+    tensor, witness = torch.zeros(size, dtype=torch.uint8), Witness()
+    witness.remember([tensor])
+    private = Private(witness)
+    far = private.shift(tensor.data_ptr())
+    ctypes.memset((tensor.data_ptr() + int(far)) % (1 << 64), 5, 2)
+    assert tensor[:2].tolist() == [0, 0] and private.shift(tensor.data_ptr() + size + 64) == 0
+    tensor[3] = 7
+    assert private.put_back() == [tensor.data_ptr()]
+    assert tensor[:4].tolist() == [5, 5, 0, 0] and witness.changed([tensor]) == []
 
 
 def test_a_large_input_is_left_aside_and_address_space_is_known():

@@ -76,17 +76,17 @@ class Builder(Arithmetic):
 
     def create_atomic_cas(self, ptr: Any, cmp: Any, val: Any, sem: Any, scope: Any) -> Any:
         """Compare and swap, by bit patterns."""
-        self._watch_atomic(ptr, None, sem)
+        places = self._watch_atomic(ptr, None, sem)
         unsigned = f"u{cmp.data.itemsize}"
         old = native.atomic_cas(
-            ptr.data, cmp.data.view(unsigned), val.data.view(unsigned), self.ir_sem_to_interpreter_sem[sem]
+            places, cmp.data.view(unsigned), val.data.view(unsigned), self.ir_sem_to_interpreter_sem[sem]
         )
         return plain.TensorHandle(old.view(cmp.data.dtype), cmp.dtype.scalar)
 
     def create_atomic_rmw(self, rmwOp: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:
         """Read, combine, write; lanes that share an address one after the other."""
         lanes = booleans(mask)
-        self._watch_atomic(ptr, np.broadcast_to(lanes, ptr.data.shape), sem)
+        ptr = plain.TensorHandle(self._watch_atomic(ptr, np.broadcast_to(lanes, ptr.data.shape), sem), ptr.dtype)
         if val.dtype.scalar.is_bf16():
             return self._bf16_rmw(rmwOp in ADDING, ptr, val, lanes)
         return super().create_atomic_rmw(rmwOp, ptr, val, plain.TensorHandle(lanes, tl.int1), sem, scope)
@@ -102,24 +102,25 @@ class Builder(Arithmetic):
             old[lane] = before[0]
         return plain.TensorHandle(old, val.dtype.scalar)
 
-    def _watch_atomic(self, ptr: Any, mask: np.ndarray | None, sem: Any) -> None:
-        if self.watch is not None:
-            ordered = sem != plain._ir.MEM_SEMANTIC.RELAXED
-            self.watch.atomic(ptr.data, mask, width(ptr), getattr(ptr, "origin", None), ordered)
+    def _watch_atomic(self, ptr: Any, mask: np.ndarray | None, sem: Any) -> np.ndarray:
+        if self.watch is None:
+            return ptr.data
+        ordered = sem != plain._ir.MEM_SEMANTIC.RELAXED
+        return self.watch.atomic(ptr.data, mask, width(ptr), getattr(ptr, "origin", None), ordered)
 
     def _load(self, ptrs: Any, mask: np.ndarray | None, other: Any) -> Any:
         dtype = ptrs.get_element_ty()
-        held = numpy_type(dtype)
+        held, places = numpy_type(dtype), ptrs.data
         if self.watch is not None:
-            self.watch.load(ptrs.data, mask, held.itemsize, getattr(ptrs, "origin", None))
-        shape = ptrs.data.shape
+            places = self.watch.load(places, mask, held.itemsize, getattr(ptrs, "origin", None))
+        shape = places.shape
         if mask is None:
             mask, fill = np.ones(shape, dtype=bool), np.zeros(shape, dtype=held)
         elif other is not None:
             fill = other.data
         else:
             fill = self._undefined(dtype, shape)
-        return plain.TensorHandle(native.load(ptrs.data, mask, fill, held), dtype)
+        return plain.TensorHandle(native.load(places, mask, fill, held), dtype)
 
     def _undefined(self, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
         held, bf16 = numpy_type(dtype), dtype.is_bf16()
@@ -128,9 +129,10 @@ class Builder(Arithmetic):
         return lowest(held, bf16, shape) if self.masked_fill == "low" else np.zeros(shape, dtype=held)
 
     def _store(self, ptrs: Any, value: Any, mask: np.ndarray | None) -> None:
+        places = ptrs.data
         if self.watch is not None:
-            self.watch.store(ptrs.data, mask, width(ptrs), getattr(ptrs, "origin", None), value.data)
-        native.store(ptrs.data, value.data, np.ones(ptrs.data.shape, dtype=bool) if mask is None else mask)
+            places = self.watch.store(places, mask, width(ptrs), getattr(ptrs, "origin", None), value.data)
+        native.store(places, value.data, np.ones(places.shape, dtype=bool) if mask is None else mask)
 
 
 def width(ptr: Any) -> int:
