@@ -16,6 +16,7 @@ from typing import Any
 
 from drills.instruments.constants import tupled
 from drills.instruments.intact import COMPILERS, Intact
+from drills.instruments.meant import SCALARS, Vocabulary
 
 MAX_ERROR = 2000
 LOADING_S = 10.0
@@ -23,6 +24,9 @@ LOADING_S = 10.0
 
 INTACT = "the compiler as it was"
 """Where, beside the files, it is kept what Triton's compiler was before any graded file was loaded."""
+
+WORDS = "the words of Triton's language"
+"""And where its vocabulary is kept, taken at the same time."""
 
 DIAGNOSTIC = re.compile(r"^(.+?):(\d+):\d+: error: (.*)$", re.MULTILINE)
 
@@ -36,10 +40,12 @@ def answer(question: dict[str, Any], files: dict[str, Any], log: Any) -> dict[st
     log.truncate(0)
     if INTACT not in files:
         parse_once()
-        files[INTACT] = Intact(packages=COMPILERS)
+        files[INTACT], files[WORDS] = Intact(packages=COMPILERS), Vocabulary()
     try:
         graded = load(question, files)
         kernel, spec = rebuild(graded, question["spec"])
+        if strange := another(kernel, spec, question["spec"]["names"], files[WORDS]):
+            return failed("compile_error", strange)
         figures = compile_kernel(kernel, spec, int(question["arch"]), bool(question["full"]))
         if lost := files[INTACT].changed():
             return failed("compile_error", f"the file replaces or changes {lost}, by which kernels are compiled")
@@ -110,6 +116,17 @@ def rebuild(graded: Any, asked: dict[str, Any]) -> tuple[Any, Any]:
     if getattr(kernel, "debug", None):
         options["debug"] = True
     return kernel, Specialisation(signature, constants, divisible, options)
+
+
+def another(kernel: Any, spec: Any, names: dict[str, str], words: Vocabulary) -> str:
+    """What a name in the kernel stands for here, if that is not what it stood for where it ran."""
+    constants = {one.name: spec.constants.get((one.num,)) for one in kernel.params if one.is_constexpr}
+    given = {name: value for name, value in constants.items() if type(value) not in SCALARS}
+    here = words.names(kernel.fn, given) if names else {}
+    for name, said in names.items():
+        if here.get(name, "") != said:
+            return f"{name} is {said} where the kernel runs, but {here.get(name) or 'a word of Triton'} on a GPU"
+    return ""
 
 
 def path(name: str, order: dict[str, int]) -> tuple[int, ...]:

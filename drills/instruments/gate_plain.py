@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from drills.instruments.gate_spec import Spec, flat
 from drills.instruments.gate_text import Text
+from drills.instruments.meant import AT_LINE, WORD
 
 LANGUAGE = """
 abs arange argmax argmin assume associative_scan bfloat16 broadcast broadcast_to cast cdiv ceil clamp constexpr cos
@@ -27,14 +28,32 @@ FLOAT8 = re.compile(r"fp8|float8|tensordesc")
 SPECIAL = frozenset(("warp_specialize", "flatten", "disallow_acc_multi_buffer"))
 """Keywords of tl.range that change what is made of a loop on one target only."""
 
+MOST_LISTED = 5
+"""Arguments without a keyword: further ones of tl.range are those."""
+
+OTHERS = (WORD, "module ", "a Python ")
+"""How it begins, what is told of a name that stands for something else than the file's constants and functions."""
+
 
 def is_plain(text: Text, spec: Spec) -> bool:
     """Of this specialisation's kernel and all functions of the file that it reaches."""
     functions = text.reached(spec.line)
-    if not functions or spec.options or any(FLOAT8.search(kind) for kind in flat(spec.signature.values())):
+    kinds = [*flat(spec.signature.values()), *map(str, spec.constants.values())]
+    if not functions or spec.options or any(FLOAT8.search(kind) for kind in kinds):
         return False
-    known = BUILTIN | {one.name for one in text.functions}
-    return all(_is_plain(node, known) for one in functions for node in _inside(one))
+    known = (BUILTIN | {one.name for one in text.functions}) - text.bound
+    return all(map(_is_itself, spec.names, spec.names.values())) and all(
+        _is_plain(node, known) for one in functions for node in _inside(one)
+    )
+
+
+def _is_itself(name: str, said: str) -> bool:
+    """Whether a name in the kernel (see `meant`) stands for a constant, or for the function of that name."""
+    path = name.partition(" in ")[0]
+    function = AT_LINE.fullmatch(said)
+    if function:
+        return function[1] == path
+    return "." not in path and not said.startswith(OTHERS) and not FLOAT8.search(said)
 
 
 def _inside(function: ast.FunctionDef) -> Iterable[ast.AST]:
@@ -47,5 +66,6 @@ def _is_plain(node: ast.AST, known: frozenset[str]) -> bool:
         return node.attr in PLAIN
     if isinstance(node, ast.Call):
         named = not isinstance(node.func, ast.Name) or node.func.id in known
-        return named and not any(word.arg in SPECIAL for word in node.keywords)
+        listed = len(node.args) <= MOST_LISTED and not any(isinstance(one, ast.Starred) for one in node.args)
+        return named and listed and not any(word.arg is None or word.arg in SPECIAL for word in node.keywords)
     return not (isinstance(node, ast.Constant) and isinstance(node.value, str) and FLOAT8.search(node.value))

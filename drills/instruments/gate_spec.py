@@ -21,6 +21,7 @@ MAX_PARAMETERS = 200
 MAX_BYTES = 20_000
 MAX_DEPTH = 8
 MAX_SHOWN = 90
+MAX_SAID = 400
 NAME = re.compile(r"[A-Za-z_]\w{0,99}")
 PATH = re.compile(r"[A-Za-z_]\w{0,99}(\.\d{1,3})*")
 TYPE = re.compile(r"[\w*<>\[\], ]{1,200}")
@@ -47,6 +48,7 @@ class Spec:
     num_stages: int
     options: dict[str, Any]
     closure: dict[str, Any]
+    names: dict[str, str]
 
     @cached_property
     def text(self) -> str:
@@ -55,8 +57,8 @@ class Spec:
 
     @cached_property
     def anywhere(self) -> str:
-        """The text, wherever in its file the kernel stands."""
-        return json.dumps({**self.to_json(), "line": 0}, sort_keys=True, allow_nan=False)
+        """The text, wherever in its file the kernel and what it names stand."""
+        return json.dumps({**self.to_json(), "line": 0, "names": {}}, sort_keys=True, allow_nan=False)
 
     @cached_property
     def front(self) -> str:
@@ -124,6 +126,7 @@ def checked(launch: Launch) -> Spec:
             num_stages=number(launch.num_stages, 0, 1024),
             options={matching(NAME, name): constant(value) for name, value in launch.options.items()},
             closure={matching(NAME, name): constant(value) for name, value in launch.closure.items()},
+            names={said(name): said(value) for name, value in launch.names.items()},
         )
         size = len(spec.text)
     except (TypeError, AttributeError, ValueError, RecursionError) as error:
@@ -137,6 +140,13 @@ def matching(pattern: re.Pattern[str], text: Any) -> str:
     """`text` if it is a string of the pattern; Malformed if not."""
     if not isinstance(text, str) or not pattern.fullmatch(text):
         raise Malformed(f"{str(text)[:60]!r} has no business here")
+    return text
+
+
+def said(text: Any) -> str:
+    """`text` if it is a string of a length that `meant` writes; Malformed if not."""
+    if not isinstance(text, str) or len(text) > MAX_SAID:
+        raise Malformed("what a name stands for is no short text")
     return text
 
 

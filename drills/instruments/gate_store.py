@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from drills.instruments.gate_spec import Spec
+from drills.instruments.meant import AT_LINE
 
 FORMAT = 1
 MAX_FILE = 8192
@@ -26,10 +27,14 @@ CHANGES_NAMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
 
 
 class Store:
-    """Answers in a folder; None for the folder keeps nothing. The folder is made when it is first needed."""
+    """Answers in a folder; None for the folder keeps nothing. The folder is made when it is first needed.
 
-    def __init__(self, folder: Path | None) -> None:
+    refusals: whether answers that something does not compile are kept too.
+    """
+
+    def __init__(self, folder: Path | None, refusals: bool = True) -> None:
         self.folder = folder
+        self.refusals = refusals
         self.written = 0
         self.found = self._has_any()
         try:
@@ -54,7 +59,7 @@ class Store:
     def put(self, data: bytes, spec: Spec, target: str, full: bool, answer: dict[str, Any]) -> None:
         """Keep an answer, whole or not at all."""
         text = json.dumps(answer)
-        if self.folder is None or len(text) > MAX_FILE:
+        if self.folder is None or len(text) > MAX_FILE or not (answer["ok"] or self.refusals):
             return
         path = self._path(data, spec, target, full, answer["ok"])
         partial = path.with_name(f".{path.name}.{os.getpid()}")
@@ -87,7 +92,7 @@ class Store:
     def _path(self, data: bytes, spec: Spec, target: str, full: bool, good: bool) -> Path:
         code = kernels_only(data) if good else data
         what = spec.anywhere if good else spec.text
-        place = nth(data, spec) if good else 0
+        place = [nth(data, spec.kernel, spec.line), named(data, spec)] if good else 0
         parts = [FORMAT, self.version, hashlib.sha256(code).hexdigest(), what, place, target, full]
         return self.folder / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]}.json"
 
@@ -133,6 +138,12 @@ def lines_of(data: bytes) -> dict[str, list[int]]:
     return found
 
 
-def nth(data: bytes, spec: Spec) -> int:
-    """Which of the functions of its name the kernel is, counted from the top."""
-    return sum(line < spec.line for line in lines_of(data).get(spec.kernel, ()))
+def nth(data: bytes, function: str, line: int) -> int:
+    """Which of the functions of its name the one at this line is, counted from the top."""
+    return sum(one < line for one in lines_of(data).get(function, ()))
+
+
+def named(data: bytes, spec: Spec) -> dict[str, Any]:
+    """What the kernel's names stand for, wherever in the file that stands."""
+    found = {name: (AT_LINE.fullmatch(said), said) for name, said in spec.names.items()}
+    return {name: [at[1], nth(data, at[1], int(at[2]))] if at else said for name, (at, said) in found.items()}

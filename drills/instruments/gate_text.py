@@ -14,14 +14,16 @@ ATOMICS = re.compile(r"\batomic_")
 
 
 class Text:
-    """The text of one file, with these bytes."""
+    """The text of one file, with these bytes. bound: names that something else than a function has there."""
 
     def __init__(self, data: bytes) -> None:
         self.lines = data.decode("utf-8", errors="replace").splitlines()
         try:
-            self.functions = [node for node in ast.walk(ast.parse(data)) if isinstance(node, ast.FunctionDef)]
+            nodes = list(ast.walk(ast.parse(data)))
         except (SyntaxError, ValueError, RecursionError):
-            self.functions = []
+            nodes = []
+        self.functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+        self.bound = {name for node in nodes for name in names(node)}
         self.found: dict[tuple[int, re.Pattern[str]], bool] = {}
 
     def line(self, number: int | None) -> str:
@@ -68,6 +70,15 @@ class Text:
         yield from (text for number, text in enumerate(self.lines, 1) if number not in inside)
         for one in functions:
             yield from self.lines[first(one) - 1 : one.end_lineno]
+
+
+def names(node: ast.AST) -> list[str]:
+    """What an assignment, an import or a class gives a name to."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return [node.id]
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return [(one.asname or one.name).split(".")[0] for one in node.names]
+    return [node.name] if isinstance(node, ast.ClassDef) else []
 
 
 def first(function: ast.FunctionDef) -> int:

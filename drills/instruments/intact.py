@@ -18,6 +18,7 @@ PACKAGES = ("triton.language", "triton.runtime.interpreter", "triton._C.libtrito
 COMPILERS = ("triton.compiler", "triton.language", "triton.runtime.jit", "triton.backends", "drills.instruments")
 """What a kernel is compiled by."""
 
+LANGUAGE = "triton.language"
 MODULES = ("numpy", "ast", "linecache", "random", "builtins")
 CLASSES = (ast.NodeVisitor, ast.NodeTransformer)
 LEFT_ASIDE = "triton.language.extra"
@@ -29,7 +30,7 @@ _whole, _kind = all, type
 class Intact:
     """What functions, classes and modules the names of these modules stood for, and the code of their functions.
 
-    Their classes may get no further names.
+    Their classes, and Triton's language, may get no further names, and its kernels no other functions.
 
     instances: objects that may get no attribute in place of a method. packages: whose modules and classes are noted.
     """
@@ -38,6 +39,7 @@ class Intact:
         self.names: list[tuple[str, Any, itemgetter, dict[str, Any]]] = []
         self.classes: list[tuple[str, Any, frozenset[str]]] = []
         self.functions: list[FunctionType] = []
+        self.kernels: list[tuple[str, dict[str, Any], FunctionType]] = []
         self.instances = [(_kind(one).__name__, vars(one), _methods(one) - vars(one).keys()) for one in instances]
         seen: set[int] = set()
         for name, owner in _owners(packages):
@@ -48,9 +50,14 @@ class Intact:
             held = {key: value for key, value in dict(space).items() if isinstance(key, str) and _matters(value)}
             if held:  # the first name once more: of one name alone, a getter gives no tuple
                 self.names.append((name, space, itemgetter(*held, next(iter(held))), held))
-            if isinstance(owner, type):
+            if isinstance(owner, type) or name.startswith(LANGUAGE):
                 self.classes.append((name, space, frozenset(space)))
             self.functions += [value for value in held.values() if _kind(value) is FunctionType]
+            for key, value in dict(space).items():
+                inner = getattr(value, "__dict__", {}).get("fn")
+                if _kind(inner) is FunctionType:
+                    self.kernels.append((f"{name}.{key}", vars(value), inner))
+                    self.functions.append(inner)
         self.codes = [_code(function) for function in self.functions]
 
     def changed(self, codes: bool = True) -> str:
@@ -63,8 +70,11 @@ class Intact:
             if not same:
                 return f"{name}.{next(key for key, value in held.items() if space.get(key) is not value)}"
         for name, space, known in self.classes:
-            if len(space) != len(known) and (added := [key for key in space if key not in known and key[:2] != "__"]):
+            if len(space) != len(known) and (added := _added(space, known)):
                 return f"{name}.{added[0]}"
+        for name, space, function in self.kernels:
+            if space.get("fn") is not function:
+                return name
         for name, space, methods in self.instances:
             if not methods.isdisjoint(space):
                 return f"{name}.{min(methods & space.keys())}"
@@ -75,6 +85,11 @@ class Intact:
 
 
 _code = FunctionType.__code__.__get__
+
+
+def _added(space: dict[str, Any], known: frozenset[str]) -> list[str]:
+    """Names that are new; a module within, which somebody imported, is none."""
+    return [key for key, one in space.items() if key not in known and key[:2] != "__" and _kind(one) is not ModuleType]
 
 
 def _methods(instance: Any) -> set[str]:

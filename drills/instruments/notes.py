@@ -49,6 +49,7 @@ class Launch:
     divisible: parameters (or parts) whose value (or address) the JIT would know to be a multiple of 16.
     options: compile options other than num_warps and num_stages that the launch passed: num_ctas, maxnreg ….
     closure: what a kernel nested in a function captured, by name, as `constants.closure_of` writes it.
+    names: what the names in the kernel stand for (see `meant`); none where nothing is interpreted.
     tensors: pointer parameter → name of the graded function's argument, "result 0", or "workspace 0" (see ELSEWHERE).
     shapes: pointer parameter → sizes of the tensor that was passed.
     """
@@ -66,6 +67,7 @@ class Launch:
     shapes: dict[str, list[int]] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     closure: dict[str, Any] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass

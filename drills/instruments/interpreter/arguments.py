@@ -10,15 +10,18 @@ import triton.language as tl
 from triton.runtime import interpreter as plain
 from triton.runtime import jit
 
+from drills.instruments.constants import fields_of, tupled
 from drills.instruments.interpreter.arithmetic import numpy_type
 from drills.instruments.interpreter.floats import to_bf16
 from drills.instruments.interpreter.signature import natural
+
+CONSTANTS = (bool, int, float, str)
 
 
 def argument(param: jit.KernelParam, value: Any) -> Any:
     """One argument as the kernel sees it: a tensor or pointer of the type that the JIT would give it."""
     if param.is_constexpr:
-        return tl.core._unwrap_if_constexpr(value)
+        return plainly(tl.core._unwrap_if_constexpr(value))
     made = converted(value, param.name)
     fixed = param.annotation_type
     if fixed and isinstance(value, (bool, int, float)) and not fixed.startswith("*"):
@@ -27,10 +30,18 @@ def argument(param: jit.KernelParam, value: Any) -> Any:
     return made
 
 
+def plainly(value: Any) -> Any:
+    """A constant as the compiler gets it: a class of the learner's own has no say in a kernel."""
+    if isinstance(value, tuple):
+        return tupled(map(plainly, value), fields_of(value))
+    kind = next((one for one in CONSTANTS if isinstance(value, one)), None)
+    return value if kind is None or type(value) in CONSTANTS else getattr(kind, "__pos__", kind.__str__)(value)
+
+
 def converted(value: Any, name: str) -> Any:
     """A run-time value by its own type. Pointers remember the parameter `name` that they came from."""
     if isinstance(value, tuple):
-        return plain._tuple_create(value, (converted(item, f"{name}.{i}") for i, item in enumerate(value)))
+        return tupled((converted(item, f"{name}.{i}") for i, item in enumerate(value)), fields_of(value))
     if isinstance(value, plain.TensorDescriptor):
         made = plain._implicit_cvt(value)
         made.handle.base.origin = name

@@ -24,6 +24,7 @@ from drills.instruments.interpreter.meaning import Meaning
 from drills.instruments.interpreter.memory import Builder
 from drills.instruments.interpreter.quick import numpy_types
 from drills.instruments.interpreter.syntax import bound, rewritten
+from drills.instruments.meant import SCALARS, Vocabulary, captured
 from drills.instruments.notes import Launch
 from drills.instruments.watch import Watch
 
@@ -64,6 +65,7 @@ class Machine:
         self.intact: Intact | None = None
         self.used: dict[Callable, frozenset[str]] = {}
         self.loaded: dict[str, Any] = {}
+        self.words = Vocabulary()
 
     def run(self, kernel: Any, args: tuple, grid: Any, keywords: dict[str, Any]) -> None:
         """kernel[grid](*args, **keywords)."""
@@ -82,6 +84,9 @@ class Machine:
             return
         with self.recorder.paused():
             launch = sig.launch(kernel.fn, declared.params, values, sizes, options)
+            given = {one.name: values[one.name] for one in declared.params if one.is_constexpr}
+            given = {name: value for name, value in given.items() if type(value) not in SCALARS}
+            launch.names = self.words.names(kernel.fn, given, self._code)
             numbers = {name: value for name, value in values.items() if type(value) is int}
             watch = self.recorder.begin(launch, list(arguments.tensors(values)), numbers, self.line)
             try:
@@ -99,14 +104,19 @@ class Machine:
         """The rewritten function, on the names that its module has now; kept until the launch ends."""
         plainly = kernel.fn
         if plainly not in self.bound:
-            if plainly not in self.codes:
-                self.codes[plainly] = rewritten(plainly)
-                self.used[plainly] = globals_of(self.codes[plainly] or plainly.__code__)
+            self._code(plainly)
             self._check_names(plainly)
             names = self.language.names({**plainly.__globals__, **captured(plainly)})
             names["__builtins__"] = self.meaning.builtins
             self.bound[plainly] = bound(plainly, self.codes[plainly], names)
         return self.bound[plainly]
+
+    def _code(self, plainly: Any) -> CodeType:
+        """What is run of a kernel's function."""
+        if plainly not in self.codes:
+            self.codes[plainly] = rewritten(plainly)
+            self.used[plainly] = globals_of(self.codes[plainly] or plainly.__code__)
+        return self.codes[plainly] or plainly.__code__
 
     def _check_names(self, plainly: Any) -> None:
         """What a kernel calls is what it is compiled with: the same as when the file was loaded, and no Python."""
@@ -167,15 +177,6 @@ def globals_of(code: CodeType) -> frozenset[str]:
     """Names that this code, or code inside it, looks up outside itself."""
     own = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     return frozenset(own.union(*(globals_of(inner) for inner in code.co_consts if isinstance(inner, CodeType))))
-
-
-def captured(function: Callable) -> dict[str, Any]:
-    """What a function took from the functions around it, by name; names that are not set yet are left out."""
-    found = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with contextlib.suppress(ValueError):
-            found[name] = cell.cell_contents
-    return found
 
 
 def replace(machine: Machine) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import triton.language as tl
 from triton.runtime import interpreter as plain
+from triton.runtime.jit import ConstexprFunction
 
 from drills.instruments.interpreter.arithmetic import wide
 from drills.instruments.interpreter.device import replacements
@@ -77,6 +78,8 @@ class Language:
     def _name(self, value: Any) -> Any:
         if isinstance(value, tl.constexpr):
             return tl.core._unwrap_if_constexpr(value)
+        if type(value) is ConstexprFunction:
+            return of_constants(value)
         return self.ours.get(id(value), value)
 
     def truth(self, tensor: Any) -> bool:
@@ -135,6 +138,17 @@ class Language:
 
     def _scan(self, input: Any, axis: Any, combine_fn: Any, reverse: Any = False, **_: Any) -> Any:
         return scan(self, input, axis, combine_fn, reverse)
+
+
+def of_constants(function: Any) -> Any:
+    """A constexpr function, which is Python: the compiler gives it no tensor that it could compute with."""
+
+    def called(*args: Any, **named: Any) -> Any:
+        if any(isinstance(one, tl.tensor) for one in (*args, *named.values())):
+            raise TypeError("a constexpr function is called with a tensor: it takes constants only")
+        return function(*args, **named)
+
+    return called
 
 
 def yielding(method: Any) -> Any:

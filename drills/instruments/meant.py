@@ -1,0 +1,169 @@
+"""What the names in a kernel stand for, as text, so that it is compiled with the same things that it was run with.
+
+A graded file is loaded twice, to run and to be compiled, and may give a name to another helper, constant or module each
+time: in the interpreter even to Python that no compiler would take. Triton's own words are told by identity, as they
+were before any graded code; what graded code says of its objects (their class's name, their module) is not believed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import functools
+import hashlib
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+LONGEST = 80
+"""Characters of a constant, or of a type's name, that are told; of a longer one the first and a digest."""
+
+WORD = "Triton's"
+"""Begins what is told of a word of Triton's under another name."""
+
+AT_LINE = re.compile(r"(\w+), line (\d+)")
+"""How a function is told."""
+
+ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
+SCALARS = frozenset((int, float, bool, str, type(None)))
+LANGUAGE = ("triton.language", "triton.runtime.jit", "triton.runtime.interpreter")
+"""Modules whose classes a constant's, or a kernel's, may be of."""
+
+
+def code_of(function: FunctionType) -> CodeType:
+    """Its own code."""
+    return function.__code__
+
+
+class Vocabulary:
+    """Triton's words: its language's modules and what they hold. Make it before graded code is loaded."""
+
+    def __init__(self) -> None:
+        modules = {name: one for name, one in list(sys.modules.items()) if isinstance(one, ModuleType)}
+        language = [one for name, one in modules.items() if name == "triton" or name.startswith(LANGUAGE[0])]
+        self.words = {id(word): word for one in language for word in (one, *vars(one).values())}
+        self.called = {number: _own_name(word) for number, word in self.words.items()}
+        classes = [vars(one).values() for name, one in modules.items() if name.startswith(LANGUAGE)]
+        kinds = {kind for held in classes for kind in held if isinstance(kind, type)}
+        self.classes = frozenset(kind for kind in kinds if kind.__module__.startswith(LANGUAGE))
+        self.dtype = type(modules["torch"].float32) if "torch" in modules else None
+
+    def names(self, function: FunctionType, given: dict[str, Any], code: Callable = code_of) -> dict[str, str]:
+        """Of a kernel's function and all that it calls: "name in function" → what it is. Triton's words are left out.
+
+        given: constants that it is launched with, by parameter. code: what a function runs, if it is not its own code.
+        """
+        found: dict[str, str] = {}
+        seen: dict[int, FunctionType] = {}
+        namesakes: Counter = Counter()
+        waiting = [function]
+        for name, value in given.items():
+            found[f"{name} of {function.__name__}"] = self.text(value, typed=True)
+            waiting += self._within(value)
+        while waiting:
+            one = waiting.pop()
+            if id(one) in seen:
+                continue
+            seen[id(one)] = one
+            namesakes[one.__name__] += 1
+            place = f"{one.__name__} {namesakes[one.__name__]}" if namesakes[one.__name__] > 1 else one.__name__
+            for path, value in _looked_up(one, code(one)):
+                said = self.text(value, typed="." not in path) or self._renamed(path, value)
+                if said:
+                    found[f"{path} in {place}"] = said
+                waiting += self._within(value)
+        return found
+
+    def text(self, value: Any, typed: bool) -> str:
+        """One value: "" for a word of Triton's. typed: its types, of which there may be copies, are told."""
+        kind = type(value)
+        if kind in SCALARS:
+            return _short(repr(value))
+        if isinstance(value, (tuple, list)):
+            return _short(f"({', '.join(self.text(one, True) for one in value)})")
+        if id(value) in self.words and not (typed and kind.__name__ == "dtype" and kind in self.classes):
+            return ""
+        if kind in self.classes:
+            inner = getattr(value, "fn", None)
+            if type(inner) is FunctionType:
+                return f"{inner.__name__}, line {inner.__code__.co_firstlineno}"
+            if kind.__name__ != "constexpr":
+                return _short(str(value))
+            return self.text(value.value, True) or f"{WORD} {self.called[id(value.value)]}"
+        if kind is ModuleType:
+            return _short(f"module {value.__name__}")
+        return str(value) if kind is self.dtype else _short(f"a Python {kind.__name__}")
+
+    def _renamed(self, path: str, word: Any) -> str:
+        """What a word of Triton's is called by itself, where a name of another kind stands for it."""
+        own = self.called.get(id(word), path)
+        return f"{WORD} {own}" if "." not in path and type(word) is not ModuleType and own != path else ""
+
+    def _within(self, value: Any) -> list[FunctionType]:
+        """The functions of kernels that a value is, or holds."""
+        kind = type(value)
+        if isinstance(value, (tuple, list)):
+            return [one for item in value for one in self._within(item)]
+        if id(value) in self.words or kind not in self.classes:
+            return []
+        inner = getattr(value, "value" if kind.__name__ == "constexpr" else "fn", None)
+        return [inner] if type(inner) is FunctionType else self._within(inner) if inner is not None else []
+
+
+def _short(text: str) -> str:
+    """A text, or its beginning and what tells it from others that begin so."""
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]}… {hashlib.sha256(text.encode(errors='replace')).hexdigest()[:16]}"
+
+
+def _own_name(word: Any) -> str:
+    """The name of a function, a class or a type."""
+    names = (getattr(one, name, None) for one in (getattr(word, "fn", None), word) for name in ("__name__", "name"))
+    return next((name for name in names if type(name) is str), "")
+
+
+def _looked_up(function: FunctionType, code: CodeType) -> Iterator[tuple[str, Any]]:
+    """(path, value) of what a function looks up outside itself: names, and attributes of modules."""
+    own = captured(function)
+    for root, *attributes in _paths(code):
+        if root in code.co_cellvars or (root not in own and root not in function.__globals__):
+            continue
+        path, value = root, own[root] if root in own else function.__globals__[root]
+        yield path, value
+        for attribute in attributes:
+            if type(value) is not ModuleType:
+                break
+            path, value = f"{path}.{attribute}", vars(value).get(attribute)
+            yield path, value
+
+
+@functools.lru_cache(maxsize=512)
+def _paths(code: CodeType) -> tuple[tuple[str, ...], ...]:
+    """The names that code, or code inside it, looks up outside itself, each with the attributes that follow it."""
+    found: dict[tuple[str, ...], None] = {}
+    path: tuple[str, ...] = ()
+    for one in dis.get_instructions(code):
+        if path and one.opname in ATTRIBUTES:
+            path = (*path, one.argval)
+            continue
+        if path:
+            found[path] = None
+        path = (one.argval,) if one.opname in GLOBALS else ()
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            found.update(dict.fromkeys(_paths(inner)))
+    return tuple(found)
+
+
+def captured(function: Callable) -> dict[str, Any]:
+    """What a function took from the functions around it, by name; names that are not set yet are left out."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):
+            found[name] = cell.cell_contents
+    return found
