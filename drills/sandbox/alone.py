@@ -17,8 +17,12 @@ from drills.sandbox import visible
 NEVER = {
     "gc.get_objects", "gc.get_referrers", "gc.get_referents",
     "sys._current_frames", "sys._current_exceptions", "sys.settrace", "sys.setprofile",
+    "sys.monitoring.register_callback",
 }  # fmt: skip
 """Audit events of what nothing in a worker has a use for."""
+
+OF_PYTHON = ("Py", "_Py")
+"""Functions of Python's own library, among them those that hand out frames and threads' states."""
 
 HAND_FRAMES_ON = tuple(os.path.join(os.path.dirname(os.__file__), f"{name}.py") for name in ("inspect", "traceback"))
 TRUSTED = (*(folder + os.sep for folder in [*visible.code(), *visible.spelled(), str(visible.DRILLS)]), "<frozen ")
@@ -56,6 +60,10 @@ def refuse_looks() -> None:
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event in NEVER:
+            raise PermissionError(REFUSED)
+        if event == "sys.addaudithook":
+            raise RuntimeError(REFUSED)  # Python then leaves the new hook out, and says nothing
+        if event == "ctypes.dlsym" and isinstance(arguments[1], str) and arguments[1].startswith(OF_PYTHON):
             raise PermissionError(REFUSED)
         if event == "sys._getframe" or (event == "object.__getattr__" and arguments[1] == "tb_frame"):
             if own() in busy:

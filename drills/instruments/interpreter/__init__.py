@@ -24,6 +24,8 @@ def install() -> Status:
     import torch
     import triton
 
+    from drills.instruments import peeks
+
     versions = {"triton": triton.__version__, "torch": torch.__version__, "numpy": numpy.__version__}
     interprets = triton.knobs.runtime.interpret
     if not triton.__version__.startswith(KNOWN):
@@ -33,6 +35,7 @@ def install() -> Status:
         _machines.append(_machine() if interprets else _launches())
     if not interprets:
         return Status(False, "on a GPU there is no recorder: guard zones and poison remain", versions)
+    peeks.listen(None)  # its audit hook has to be there before others are refused
     return Status(True, "interpreter repaired and recorded", versions)
 
 
