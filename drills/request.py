@@ -37,7 +37,8 @@ class Request:
     stop_early: the first failing test is the last that is run.
     explaining: seconds for finding the causes of one exercise's failures; below 0, none is looked for.
     gate_cache: where the compile gate keeps its answers: for strangers' files, one folder each.
-    gate_lanes: processes that it may compile in at a time.
+    gate_lanes: processes that it may compile in at a time. gate_refusals: whether it keeps, too, why something does not
+        compile: graded code has a hand in that text.
     """
 
     selections: tuple[Selection, ...]
@@ -55,6 +56,7 @@ class Request:
     stop_early: bool = False
     gate_cache: Path = GATE_CACHE
     gate_lanes: int = 3
+    gate_refusals: bool = True
 
     @property
     def shown(self) -> str:

@@ -152,7 +152,10 @@ class Run:
             from drills.instruments.gate import CompileGate
 
             self.nursery.branch("compile")  # loads Triton's compiler while this process gets ready
-            self.gate = CompileGate(self._fork_gate, self.request.gate_cache, lanes=self.request.gate_lanes)
+            asked = self.request
+            self.gate = CompileGate(
+                self._fork_gate, asked.gate_cache, lanes=asked.gate_lanes, refusals=asked.gate_refusals
+            )
 
     def _fork_gate(self) -> socket.socket:
         here, there = socket.socketpair()

@@ -58,7 +58,8 @@ SILENCE = {"ok": False, "kind": "compile_died", "error": "the compiler ended bef
 class CompileGate:
     """Compiles launches in other processes. All methods are for one thread, which alone calls `start`.
 
-    start: gives the socket of a fresh process that serves. cache: folder for answers, None keeps none.
+    start: gives the socket of a fresh process that serves. cache: folder for answers, None keeps none; refusals: also
+    those that say why something does not compile.
     seconds: limit of one compilation. lanes: processes at a time. thorough: see the module.
     """
 
@@ -70,9 +71,10 @@ class CompileGate:
         seconds: float = 20.0,
         lanes: int = 3,
         thorough: bool = False,
+        refusals: bool = True,
     ) -> None:
         self.start = start
-        self.store = Store(cache)
+        self.store = Store(cache, refusals)
         self.plan = Plan(seconds, thorough)
         self.most_lanes = lanes
         self.changed = threading.Condition()

@@ -30,6 +30,10 @@ LEAKS = {
     "    return x.clone()\n",
     "constant": "    y = torch.empty_like(x)\n"
     "    hidden_kernel[(1,)](x, y, len(x), VALUE=read(x)[0], NAMED=str(read(x))[:500], BLOCK=64)\n    return y\n",
+    "compiler": "    y = torch.empty_like(x)\n"
+    "    told_kernel[(1,)](y, TEXT=str(read(x))[:500])\n"
+    "    telling_kernel[(1,)](x, y)\n"
+    "    return x.clone()\n",
     "keeper": "    import glob, os\n"
     "    for place in ('/tmp', '/dev/shm', '/var/tmp', os.environ.get('TMPDIR', '/tmp'), os.getcwd()):\n"
     "        try:\n"
@@ -45,7 +49,7 @@ LEAKS = {
 }
 """Name → a body of `double` that gives its inputs away."""
 
-HIDDEN_KERNEL = '''
+HIDDEN_KERNEL = """
 
 def read(x):
     import ctypes
@@ -57,7 +61,33 @@ def read(x):
 def hidden_kernel(x_ptr, y_ptr, N, VALUE: tl.constexpr, NAMED: tl.constexpr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(y_ptr + i, VALUE + tl.load(x_ptr + i, mask=i < N), mask=i < N)
-'''
+
+
+class Box:
+    text = ""
+
+
+@triton.constexpr_function
+def remember(text):
+    Box.text = text
+    return 1.0
+
+
+@triton.constexpr_function
+def tell():
+    raise ValueError(f"inputs {Box.text}")
+
+
+@triton.jit
+def told_kernel(y_ptr, TEXT: tl.constexpr):
+    tl.store(y_ptr, remember(TEXT))
+
+
+@triton.jit
+def telling_kernel(x_ptr, y_ptr):
+    if tl.load(x_ptr) > 1e30:
+        tl.store(y_ptr, tell())
+"""
 
 
 def leaking(body: str) -> str:
