@@ -19,6 +19,14 @@ MAX_ANSWER = 64 << 10
 LATE_S = 2.0
 """Seconds after a question's own limit at which the other side counts as lost."""
 
+UNSTOPPED = {
+    "id": None,
+    "ok": False,
+    "kind": "compile_timeout",
+    "error": "the compiler did not finish in time, nor did it end by itself",
+}
+"""In place of an answer where a process is past its own alarm, which only graded code can have switched off."""
+
 
 class Job(Protocol):
     """Something to ask: `question(id)` is the JSON object, `seconds` how long the answer may take."""
@@ -39,9 +47,7 @@ class Lane(threading.Thread):
     take() blocks until there is a job. done(job, answer) gets any JSON value, or None for no answer.
     """
 
-    def __init__(
-        self, sock: socket.socket, take: Callable[[], Job | None], done: Callable[[Job, Any], None]
-    ) -> None:
+    def __init__(self, sock: socket.socket, take: Callable[[], Job | None], done: Callable[[Job, Any], None]) -> None:
         super().__init__(name="compile gate", daemon=True)
         self.sock = sock
         self.take = take
@@ -61,7 +67,7 @@ class Lane(threading.Thread):
             self.finish()
 
     def ask(self, job: Job) -> dict[str, Any] | None:
-        """The answer to this job's question, an obituary ("id": null), or None."""
+        """The answer to this job's question, an obituary ("id": null), UNSTOPPED, or None."""
         self.asked = secrets.randbits(52)  # nothing that graded code sends before it is asked is an answer
         until = time.monotonic() + job.seconds + LATE_S
         try:
@@ -72,8 +78,8 @@ class Lane(threading.Thread):
                 if isinstance(answer, dict) and (answer.get("id") == self.asked or is_obituary(answer)):
                     return answer
         except (OSError, ValueError, RecursionError):
-            return None
-        return None
+            pass
+        return UNSTOPPED if time.monotonic() >= until else None
 
     def line(self, until: float) -> bytes | None:
         """The next line; None at the end of the stream, at `until`, or when it is too long."""

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from drills.instruments.gate_compile import SHARED
+from drills.instruments.gate_lane import UNSTOPPED
 from drills.instruments.gate_plain import is_plain
 from drills.instruments.gate_report import CompileReport, refused, report
 from drills.instruments.gate_spec import Spec
@@ -167,7 +168,7 @@ class Plan:
         """Take in the answer to what was given out."""
         entry = job.entry
         made = entry.settle(job.arch, job.full, answer)
-        if made.kind == "compile_import":
+        if made.kind == "compile_import" or answer is UNSTOPPED:
             self.unloadable[entry.sha256] = answer
         if made.kind in ("compile_timeout", "compile_died"):
             self.strikes[entry.sha256, entry.spec.kernel] += 1
