@@ -128,8 +128,12 @@ def _own_name(word: Any) -> str:
 
 
 def _looked_up(function: FunctionType, code: CodeType) -> Iterator[tuple[str, Any]]:
-    """(path, value) of what a function looks up outside itself: names, and attributes of modules."""
+    """(path, value) of what a function has from outside: defaults, names, and attributes of modules."""
     own = captured(function)
+    plain = function.__code__.co_varnames[: function.__code__.co_argcount]
+    defaults = function.__defaults__ or ()
+    given = dict(zip(plain[len(plain) - len(defaults) :], defaults, strict=False)) | (function.__kwdefaults__ or {})
+    yield from ((f"{name} by default", value) for name, value in given.items())
     for root, *attributes in _paths(code):
         if root in code.co_cellvars or (root not in own and root not in function.__globals__):
             continue

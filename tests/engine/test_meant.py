@@ -28,7 +28,7 @@ class InterpretedFunction:
     fn = store
 
 @triton.jit
-def helper(x):
+def helper(x, step: tl.constexpr = 7, *, size=SIZE):
     return x + SIZE
 
 def outer(width):
@@ -48,6 +48,8 @@ told = words.names(outer(3).fn, {"f": helper})
 line = helper.fn.__code__.co_firstlineno
 assert told == {
     "f of kernel": f"helper, line {line}", "helper in kernel": f"helper, line {line}", "SIZE in helper": "4",
+    "step by default in helper": "7",
+    "size by default in helper": "4",
     "width in kernel": "3", "lib in kernel": "module lib", "InterpretedFunction in kernel": "a Python type",
     "tl.made_up in kernel": "None", "store in kernel": "Triton's load", "WORD in kernel": "Triton's max",
     "LONG in kernel": told["LONG in kernel"], "SIZE in kernel 2": "4",
