@@ -55,7 +55,7 @@ def made(kind, kinds, finish):
         w_b = weight(s_b, shift) * doubled(HALF)
         v_a = tl.where(w_a > 0, v_a, 0.0)
         v_b = tl.where(w_b > 0, v_b, 0.0).to(wide)
-        total = tl.where(m == NAMES.least, 1.0, w_a + w_b).to(KIND)
+        total = tl.where(m == NAMES[0], 1.0, w_a + w_b).to(KIND)
         v = v_a * (w_a / total) + v_b * (w_b / total)
         tl.store(v_ptr + row * D + d, v.to(v_ptr.dtype.element_ty), mask=d < D)
         tl.store(s_ptr + row, finish(m, total))
