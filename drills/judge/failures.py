@@ -112,6 +112,21 @@ ADVICE = (
         "Shapes that do not go together: x[:, None] and y[None, :] make a table.",
     ),
     (
+        "ValueError",
+        "unsupported tensor index",
+        "A block cannot be indexed by number or slice: load what is needed, or pick with tl.where and tl.sum.",
+    ),
+    (
+        "AttributeError",
+        "has no attribute 'log1p'",
+        "Triton has no such function: write tl.log(1 + x).",
+    ),
+    (
+        "UnboundLocalError",
+        "",
+        "It has no value yet: it gets one further down, or in an if or a loop not entered. Give it a first one before.",
+    ),
+    (
         "NameError",
         "",
         "A kernel sees its parameters, tl and other @triton.jit functions. Pass in whatever else it needs.",
