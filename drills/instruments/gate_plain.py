@@ -29,7 +29,7 @@ SPECIAL = frozenset(("warp_specialize", "flatten", "disallow_acc_multi_buffer"))
 """Keywords of tl.range that change what is made of a loop on one target only."""
 
 MOST_LISTED = 5
-"""Arguments without a keyword: further ones of tl.range are those."""
+"""Arguments of Triton's words without a keyword: further ones of tl.range are those."""
 
 OTHERS = (WORD, "module ", "a Python ")
 """How it begins, what is told of a name that stands for something else than the file's constants and functions."""
@@ -65,7 +65,9 @@ def _is_plain(node: ast.AST, known: frozenset[str]) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr in PLAIN
     if isinstance(node, ast.Call):
-        named = not isinstance(node.func, ast.Name) or node.func.id in known
-        listed = len(node.args) <= MOST_LISTED and not any(isinstance(one, ast.Starred) for one in node.args)
-        return named and listed and not any(word.arg is None or word.arg in SPECIAL for word in node.keywords)
+        if isinstance(node.func, ast.Name):
+            named = node.func.id in known
+        else:
+            named = len(node.args) <= MOST_LISTED and not any(isinstance(one, ast.Starred) for one in node.args)
+        return named and not any(word.arg is None or word.arg in SPECIAL for word in node.keywords)
     return not (isinstance(node, ast.Constant) and isinstance(node.value, str) and FLOAT8.search(node.value))

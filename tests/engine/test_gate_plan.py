@@ -330,7 +330,15 @@ def in_file(line: str, help: str = "x", **more: object) -> Entry:
     return entry(replace(spec(**more), line=line), text)
 
 
-@pytest.mark.parametrize("line", ["tl.store(s, helper(tl.exp2(x)))", "for n in range(D): x += tl.sum(x, 0)"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tl.store(s, helper(tl.exp2(x)))",
+        "tl.store(s, helper(x, x, x, x, x, x, x, x))",
+        "for n in range(D): x += tl.sum(x, 0)",
+        "for n in tl.range(0, D, loop_unroll_factor=2): x += tl.sum(x, 0)",
+    ],
+)
 def test_a_plain_kernel_gets_machine_code_for_one_target(line):
     made = Plan(1.0, False)
     made.add("x", in_file(line), 0.0)
@@ -348,12 +356,14 @@ def test_a_plain_kernel_gets_machine_code_for_one_target(line):
         in_file("x.to(tl.float8e4nv)"),
         in_file("x.to('fp8')"),
         in_file("for n in tl.range(0, D, warp_specialize=True): x += 1"),
+        in_file("for n in tl.range(0, D, 1, None, None, False, False, True): x += 1"),
+        in_file("tl.store(s, helper(*x))", help="tl.range(*x)"),
         in_file("getattr(tl, 'dot')(x, x)"),
         in_file("tl.store(s, x)", options={"maxnreg": 64}),
         in_file("tl.store(s, x)", signature={"v": "*fp8e4nv"}),
         entry(spec()),
     ],
-    ids=range(12),
+    ids=range(14),
 )
 def test_what_a_target_may_lack_is_compiled_for_both(unlike):
     made = Plan(1.0, False)
