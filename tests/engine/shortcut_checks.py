@@ -24,7 +24,8 @@ INTEGERS = [-(2**31), -3, 0, 1, 7, 2**31 - 1, 5, 2]
 LITERALS = [0, 3, -1, 2**31 - 1, 2**31, 2**40, 2**63, 0.5, -1.5, 1e300, math.nan, True]
 OTHERS = ("where", "expand_dims", "broadcast_impl_value", "_load_legacy")
 NAMES = [name for name in vars(shortcuts.Shortcuts) if not name.startswith("__") and name not in OTHERS]
-MORE = {"add": (True,), "sub": (True,), "mul": (True,)}
+NO_NAN = (tl.PropagateNan.NONE,)
+MORE = {"add": (True,), "sub": (True,), "mul": (True,), "maximum": NO_NAN, "minimum": NO_NAN}
 POINTER = tl.pointer_type(tl.float32)
 
 

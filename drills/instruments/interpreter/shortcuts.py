@@ -187,6 +187,16 @@ class Shortcuts:
         made = chosen(self, condition, x, y)
         return super().where(condition, x, y) if made is None else made
 
+    def maximum(self, x: Any, y: Any, propagate_nan: Any) -> Any:
+        """The larger of two; NaN only if it propagates."""
+        made = at_once(self, x, y, np.fmax, NUMBERS, None) if propagate_nan == tl.PropagateNan.NONE else None
+        return super().maximum(x, y, propagate_nan) if made is None else made
+
+    def minimum(self, x: Any, y: Any, propagate_nan: Any) -> Any:
+        """The smaller of two; NaN only if it propagates."""
+        made = at_once(self, x, y, np.fmin, NUMBERS, None) if propagate_nan == tl.PropagateNan.NONE else None
+        return super().minimum(x, y, propagate_nan) if made is None else made
+
     add = shortened("add", np.add, NUMBERS)
     sub = shortened("sub", np.subtract, NUMBERS)
     mul = shortened("mul", np.multiply, NUMBERS)
