@@ -94,6 +94,7 @@ class LessonRun:
     deaths: Counter = field(default_factory=Counter)
     explained: Counter = field(default_factory=Counter)
     leaned: dict[str, str] = field(default_factory=dict)
+    unaskable: set[str] = field(default_factory=set)
     seconds_explaining: Counter = field(default_factory=Counter)
     loaded: Loaded | None = None
     ask_until: float = math.inf

@@ -3,7 +3,8 @@
 A mistake explains an answer if one of its formulas yields the same results, within tolerance, on every failing case,
 at least two of them, and nowhere predicts an error where the answer is right. Zeros for everything agree with a formula
 that happens to predict zeros: on one of the cases at least, the answer must hold two different numbers. And the tests'
-small cases can make formulas alike that are not: one fresh case at least is asked for before a mistake is named.
+small cases can make formulas alike that are not: one fresh case at least is asked for before a mistake is named, where
+the code answers any.
 """
 
 from __future__ import annotations
