@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import triton.language as tl
@@ -20,7 +21,6 @@ from drills.instruments.interpreter.operators import Operators
 from drills.instruments.interpreter.quick import Types
 from drills.instruments.interpreter.reduction import Ambiguous, reduce, scan
 
-MISSING = object()
 OPERATORS = [
     f"__{side}{name}__"
     for side in ("", "r")
@@ -66,6 +66,11 @@ class Language:
             ("associative_scan", lambda tensor, *args, **named: self._scan(tensor, *args, **named)),
         ):
             self.set_attr(tl.tensor, name, value)
+        owners = {id(owner): owner for owner, _, _ in self.table.values()}
+        self.by_owner = [
+            (owner, {name: value for one, name, value in self.table.values() if one is owner})
+            for owner in owners.values()
+        ]
 
     def set_attr(self, owner: Any, name: str, value: Any) -> None:
         """Note a replacement; the interpreter's own patchers call this too."""
@@ -99,18 +104,20 @@ class Language:
         if self.active:
             yield
             return
-        before = [(owner, name, vars(owner).get(name, MISSING)) for owner, name, _ in self.table.values()]
+        before = []
+        for owner, ours in self.by_owner:
+            held = vars(owner)
+            before.append((owner, {name: held[name] for name in ours if name in held}, ours))
         self.active = True
         try:
-            for owner, name, value in self.table.values():
-                setattr(owner, name, value)
+            for owner, ours in self.by_owner:
+                give(owner, ours)
             yield
         finally:
-            for owner, name, value in before:
-                if value is MISSING:
+            for owner, theirs, ours in before:
+                give(owner, theirs)
+                for name in ours.keys() - theirs.keys():
                     delattr(owner, name)
-                else:
-                    setattr(owner, name, value)
             self.active = False
             self.types.clear()
 
@@ -138,6 +145,15 @@ class Language:
 
     def _scan(self, input: Any, axis: Any, combine_fn: Any, reverse: Any = False, **_: Any) -> Any:
         return scan(self, input, axis, combine_fn, reverse)
+
+
+def give(owner: Any, attributes: dict[str, Any]) -> None:
+    """Set them all, a module's at once."""
+    if type(owner) is ModuleType:
+        vars(owner).update(attributes)
+        return
+    for name, value in attributes.items():
+        setattr(owner, name, value)
 
 
 def of_constants(function: Any) -> Any:
