@@ -9,12 +9,12 @@ function that forks a process which calls `gate_worker.serve` on one end of a so
         print(report.target, report.kernel, report.ok, report.line, report.error)   # sm_90 merge_kernel False 44 …
     gate.close()
 
-What is compiled how far. Every distinct specialisation goes through Triton's front end and verifier; that is where it
-refuses Python that is no kernel. It looks at neither alignment nor warps nor stages: what differs in these alone goes
-once. It is run for sm_80, whose front end takes nothing that sm_90's does not. Machine code (and with it ptxas, shared
-memory, registers, spills, access widths and TF32) takes ten times as long: 0.18 s. It is made of one specialisation of
-each family, the one with the largest tile a thread and the most known alignment, which needs the most shared memory and
-registers and has the widest accesses. A family is a kernel with its flags:
+What is compiled how far. Every kernel that was launched goes through Triton's front end and verifier; that is where it
+refuses Python that is no kernel. It goes there with so many of its specialisations that it cannot fail for another (see
+`gate_alike`). It is run for sm_80, whose front end takes nothing that sm_90's does not. Machine code (so also ptxas,
+shared memory, registers, spills, access widths and TF32) takes ten times as long: 0.18 s. It is made of one
+specialisation of each family, the one with the largest tile a thread and the most known alignment, which needs the most
+shared memory and registers and has the widest accesses. A family is a kernel with its flags:
 
 - if it (or a helper that it calls) uses tl.dot: by warps, stages, and values of 16 bits or of more;
 - if it uses atomics: by warps, stages, and every type;
@@ -49,6 +49,9 @@ __all__ = ["CompileGate", "CompileReport"]
 FULL_S, FRONT_S, LANE_S = 0.18, 0.02, 0.15
 """Seconds of one core that machine code, a front end, and one more process take."""
 
+POLL_S, IDLE_S = 0.05, 5.0
+"""Seconds after which a lane looks for work that has come of age; and where none comes so."""
+
 MOST_SPECS = 1000
 MOST_STARTS = 24
 TOO_MANY = f"its tests need more than {MOST_SPECS} compilations: pass sizes as arguments, not as tl.constexpr"
@@ -61,6 +64,7 @@ class CompileGate:
     start: gives the socket of a fresh process that serves. cache: folder for answers, None keeps none; refusals: also
     those that say why something does not compile.
     seconds: limit of one compilation. lanes: processes at a time. thorough: see the module.
+    patient: nothing is compiled before its exercise's reports are asked for: once all of it is known, less is enough.
     """
 
     def __init__(
@@ -72,6 +76,7 @@ class CompileGate:
         lanes: int = 3,
         thorough: bool = False,
         refusals: bool = True,
+        patient: bool = False,
     ) -> None:
         self.start = start
         self.store = Store(cache, refusals)
@@ -82,7 +87,8 @@ class CompileGate:
         self.problems: dict[str, list[CompileReport]] = {}
         self.lanes: list[Lane] = []
         self.starts = 0
-        self.hurry = False
+        self.patient = patient
+        self.waiting: str | None = None
         self.closing = False
 
     def submit(self, file: Path, exercise: str, launches: Sequence[Launch]) -> None:
@@ -107,7 +113,7 @@ class CompileGate:
                 self._refuse(exercise, TOO_MANY, "compile_too_many")
                 break
             self._add(exercise, Entry(path, data, sha256, self.texts[sha256], spec))
-        if self.plan.count(exercise) != before:
+        if self.plan.count(exercise) != before and not self.patient:
             self._staff()
 
     def reports(self, exercise: str, timeout: float) -> list[CompileReport]:
@@ -115,7 +121,7 @@ class CompileGate:
 
         What is not finished by then is reported as not compiled.
         """
-        self.hurry = True
+        self.waiting = exercise
         until = time.monotonic() + timeout
         while True:
             self._staff()
@@ -156,7 +162,7 @@ class CompileGate:
         """As many lanes as the work needs. Starts processes, so it runs in the caller's thread only."""
         self.lanes = [lane for lane in self.lanes if lane.is_alive()]
         with self.changed:
-            work = self.plan.open()
+            work = self.plan.open(self.waiting if self.patient else None)
         while len(self.lanes) < self._lanes_for(work) and self.starts < MOST_STARTS and not self.closing:
             self.starts += 1
             try:
@@ -174,17 +180,17 @@ class CompileGate:
         if not work:
             return 0
         seconds = sum(FULL_S if full else FRONT_S for _, _, full in work)
-        cores = len(os.sched_getaffinity(0)) - (not self.hurry)
+        cores = len(os.sched_getaffinity(0)) - (self.waiting is None)
         return max(1, min(self.most_lanes, cores, round(seconds / LANE_S / 2)))
 
     def _take(self) -> Compilation | None:
         """For lanes: the next thing to ask; None when the gate closes."""
         with self.changed:
             while not self.closing:
-                job = self.plan.next(time.monotonic(), self.hurry)
+                job = self.plan.next(time.monotonic(), self.waiting, self.waiting if self.patient else None)
                 if job is not None:
                     return job
-                self.changed.wait(0.05)
+                self.changed.wait(IDLE_S if self.patient else POLL_S)
         return None
 
     def _done(self, job: Compilation, answer: Any) -> None:

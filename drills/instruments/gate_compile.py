@@ -68,8 +68,6 @@ def compile_kernel(kernel: Any, spec: Specialisation, arch: int, full: bool = Tr
         made = by_stages(source, target, spec.options) if staged else by_compile(source, target, spec.options)
     if not full:
         return Figures()
-    if not full:
-        return Figures()
     if made.shared > SHARED[arch]:
         raise TooMuch(f"shared memory: the block needs {made.shared} bytes, sm_{arch} has {SHARED[arch]}")
     return figures(made.ttir, made.ptx, log.getvalue(), made.shared)

@@ -107,8 +107,9 @@ class GradedFile:
         values = {name: self.decode(value, keep=True) for name, value in closure.items()}
         holder = ast.FunctionDef(
             name="enclosing",
-            args=ast.arguments(posonlyargs=[], args=[ast.arg(name) for name in values], kwonlyargs=[], kw_defaults=[],
-                               defaults=[]),
+            args=ast.arguments(
+                posonlyargs=[], args=[ast.arg(name) for name in values], kwonlyargs=[], kw_defaults=[], defaults=[]
+            ),
             body=[node, ast.Return(ast.Name(node.name, ast.Load()))],
             decorator_list=[],
             type_params=[],

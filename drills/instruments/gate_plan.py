@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from drills.instruments.gate_alike import View, enough, view
 from drills.instruments.gate_compile import SHARED
 from drills.instruments.gate_lane import UNSTOPPED
 from drills.instruments.gate_plain import is_plain
@@ -20,7 +21,7 @@ from drills.instruments.gate_text import ATOMICS, PRODUCTS, Text
 
 ARCHS = (90, 80)
 FRONT_ARCH = 80
-"""The target whose front end every specialisation passes; the other's takes all that this one's takes."""
+"""The target whose front end every kernel passes; the other's takes all that this one's takes."""
 
 SETTLE_S = 0.4
 """Seconds without a larger one after which a family's largest is compiled to the end before it is asked for."""
@@ -50,6 +51,11 @@ class Entry:
     def plain(self) -> bool:
         """Whether machine code for one target tells what the other's would."""
         return is_plain(self.text, self.spec)
+
+    @cached_property
+    def view(self) -> View:
+        """What Triton's front end sees of it."""
+        return view(self.text, self.spec)
 
     def told_by(self, arch: int) -> bool:
         """Whether the newer target's machine code makes this one's needless: it is known, and fits here too."""
@@ -95,6 +101,7 @@ class Plan:
         self.entries: dict[tuple[str, str], Entry] = {}
         self.largest: dict[tuple[str, int, str], tuple[Entry, float]] = {}
         self.exercises: dict[str, dict[tuple[str, str], Entry]] = {}
+        self.fronts: dict[str, tuple[Any, list[Entry]]] = {}
         self.strikes: Counter = Counter()
         self.unloadable: dict[str, Any] = {}
 
@@ -133,29 +140,49 @@ class Plan:
             for (_, arch, _), (entry, _) in self.largest.items()
             if self.thorough or not entry.told_by(arch)
         }
-        seen = {(one.sha256, one.spec.front) for one in self.entries.values() if (id(one), FRONT_ARCH) in best}
-        for entry in self.entries.values():
-            if (entry.sha256, entry.spec.front) not in seen:
-                seen.add((entry.sha256, entry.spec.front))
-                yield entry, FRONT_ARCH, False
+        seen = set()
+        for exercise in self.exercises:
+            for entry in self._seen(exercise, best):
+                if id(entry) not in seen:
+                    seen.add(id(entry))
+                    yield entry, FRONT_ARCH, False
         for entry in self.entries.values():
             for arch in ARCHS:
                 if (id(entry), arch) in best:
                     yield entry, arch, True
 
-    def open(self) -> list[tuple[Entry, int, bool]]:
-        """What is wanted and neither known nor given out."""
+    def _seen(self, exercise: str, best: set[tuple[int, int]]) -> list[Entry]:
+        """The exercise's specialisations of which the front end is run alone; best: those made machine code of."""
+        mine = list(self.exercises[exercise].values())
+        whole = [one for one in mine if (id(one), FRONT_ARCH) in best]
+        if self.thorough:
+            done = {(one.sha256, one.spec.front): one for one in reversed(mine)}
+            return [one for key, one in done.items() if key not in {(two.sha256, two.spec.front) for two in whole}]
+        newer = [one for one in mine if one.plain and (id(one), ARCHS[0]) in best and one not in whole]
+        asked = [one for one in mine if (FRONT_ARCH, False) in one.asked or (FRONT_ARCH, False) in one.done]
+        state = (len(mine), *map(id, (*whole, *newer, *asked)))
+        if self.fronts.get(exercise, (None,))[0] != state:
+            self.fronts[exercise] = state, _enough(mine, whole, newer, asked)
+        return self.fronts[exercise][1]
+
+    def open(self, only: str | None = None) -> list[tuple[Entry, int, bool]]:
+        """What is wanted and neither known nor given out. only: of this exercise."""
+        mine = self._of(only) if only is not None else set(map(id, self.entries.values()))
         return [
             (entry, arch, full)
             for entry, arch, full in self.wanted()
-            if not entry.has(arch, full) and (arch, full) not in entry.asked
+            if id(entry) in mine and not entry.has(arch, full) and (arch, full) not in entry.asked
         ]
 
-    def next(self, now: float, hurry: bool) -> Compilation | None:
-        """The next compilation to give out, None if there is nothing for now. Settles what needs no asking."""
+    def next(self, now: float, waiting: str | None = None, only: str | None = None) -> Compilation | None:
+        """The next compilation to give out, None if there is nothing for now. Settles what needs no asking.
+
+        waiting: the exercise whose reports are waited for. only: nothing else than this exercise's is given out.
+        """
         since = {(id(entry), arch): at for (_, arch, _), (entry, at) in self.largest.items()}
-        for entry, arch, full in self.open():
-            if full and not hurry and now - since[id(entry), arch] < SETTLE_S:
+        urgent = self._of(waiting) if waiting is not None else ()
+        for entry, arch, full in self.open(only):
+            if full and id(entry) not in urgent and now - since[id(entry), arch] < SETTLE_S:
                 continue
             entry.asked.add((arch, full))
             known = self._foregone(entry)
@@ -181,7 +208,7 @@ class Plan:
 
     def is_complete(self, exercise: str) -> bool:
         """Whether all that the exercise launched is known as deep as it should be."""
-        mine = {id(entry) for entry in self.exercises.get(exercise, {}).values()}
+        mine = self._of(exercise)
         return all(entry.has(arch, full) for entry, arch, full in self.wanted() if id(entry) in mine)
 
     def reports(self, exercise: str, seconds: float) -> list[CompileReport]:
@@ -189,6 +216,10 @@ class Plan:
         wanted = {(id(entry), arch) for entry, arch, _ in self.wanted()}
         mine = self.exercises.get(exercise, {}).values()
         return [entry.best_known(arch, seconds) for entry in mine for arch in ARCHS if (id(entry), arch) in wanted]
+
+    def _of(self, exercise: str) -> set[int]:
+        """The ids of the exercise's specialisations."""
+        return {id(entry) for entry in self.exercises.get(exercise, {}).values()}
 
     def _foregone(self, entry: Entry) -> Any:
         """The answer that any question about this entry would get; None if it must be asked."""
@@ -198,3 +229,18 @@ class Plan:
             error = "not tried: the compiler did not finish with this kernel before"
             return {"ok": False, "kind": "compile_timeout", "error": error}
         return None
+
+
+def _enough(mine: list[Entry], whole: list[Entry], newer: list[Entry], asked: list[Entry]) -> list[Entry]:
+    """Of which of an exercise's specialisations the front end is run alone, those asked for among them.
+
+    whole: those of which machine code is made for that target. newer: those of which it is made for the other, which
+    tells as much; but each kernel is seen by this target too.
+    """
+    places = {id(one): place for place, one in enumerate(mine)}
+    seen = {places[id(one)] for one in (*whole, *newer, *asked)}
+    chosen = [*asked, *(mine[place] for place in enough([one.view for one in mine], seen))]
+    for one in newer:
+        if not any(one.view.group == other.view.group for other in (*whole, *chosen)):
+            chosen.append(one)
+    return chosen

@@ -87,8 +87,13 @@ def report(answer: Any, spec: Spec, target: str, full: bool, text: Text) -> Comp
         kind = answer.get("kind")
         line = whole(answer.get("line"), 1, len(text.lines)) or None
         return refused(
-            spec, target, kind if kind in KINDS else "compile_error", clean(answer.get("error")), line,
-            clean(answer.get("node")), text,
+            spec,
+            target,
+            kind if kind in KINDS else "compile_error",
+            clean(answer.get("error")),
+            line,
+            clean(answer.get("node")),
+            text,
         )
     figures = answer.get("figures") if isinstance(answer.get("figures"), dict) else {}
     numbers = {name: whole(figures.get(name), 0, MAX_FIGURE) for name in NUMBERS}

@@ -19,11 +19,13 @@ class Text:
     def __init__(self, data: bytes) -> None:
         self.lines = data.decode("utf-8", errors="replace").splitlines()
         try:
-            nodes = list(ast.walk(ast.parse(data)))
+            self.tree = ast.parse(data)
+            nodes = list(ast.walk(self.tree))
         except (SyntaxError, ValueError, RecursionError):
-            nodes = []
+            self.tree, nodes = ast.Module([], []), []
         self.functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
         self.bound = {name for node in nodes for name in names(node)}
+        self.says_eight = b"int8" in data
         self.found: dict[tuple[int, re.Pattern[str]], bool] = {}
 
     def line(self, number: int | None) -> str:

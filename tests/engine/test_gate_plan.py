@@ -192,11 +192,12 @@ def test_a_product_counts_where_it_is_reached():
     assert Text(b"tl.dot(").says(1, PRODUCTS)
 
 
-def test_machine_code_waits_for_a_larger_one_unless_there_is_hurry():
+def test_machine_code_waits_for_a_larger_one_unless_its_exercise_is_waited_for():
     made = plan(spec())
-    assert made.next(SETTLE_S / 2, hurry=False) is None
-    assert made.next(SETTLE_S / 2, hurry=True).full
-    assert made.next(SETTLE_S * 2, hurry=False).full
+    assert made.next(SETTLE_S / 2) is None
+    assert made.next(SETTLE_S / 2, waiting="y") is None
+    assert made.next(SETTLE_S / 2, waiting="x").full
+    assert made.next(SETTLE_S * 2).full
 
 
 def test_a_refusal_by_the_front_end_needs_no_machine_code():

@@ -1,0 +1,133 @@
+"""Which launches of a kernel Triton's front end need not see because it has seen others like them.
+
+Two launches are the same to it if types, flags and all that `gate_walk` notes are the same. Of the others, so many are
+chosen that nothing is left that they could fail by. With the same way through the text (the same tests of constants
+have the same result) and the same types, what differs are numbers, and it can fail by
+
+- a value that counts as it is ("is"): each is seen, on each way;
+- a constant that meets tensors ("within"): one between each two limits is seen, on each way;
+- an extent of a tensor ("side"): one that is no power of two is seen itself, and so is 1, which fits everything;
+- extents that do not fit each other: of each two, it is seen that they are equal, that they differ, that one is 1;
+  and so are those that are written in the text as numbers;
+- too large a tensor: none has more than 2^20 elements, so where extents are so large, each is seen itself;
+- something that grows or shrinks with all of them: the largest and the smallest on each way are seen.
+
+Types and flags: of each two arguments, all pairs of types are seen, and each type on each way. Where a kernel uses a
+word to which extents matter in other ways (products, reshapes: whatever is not known to be plain), each extent is seen
+itself, and the largest and the smallest for each set of types. Text that `gate_walk` does not understand is seen for
+every launch.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from drills.instruments.gate_spec import POINTS, Spec
+from drills.instruments.gate_text import Text
+from drills.instruments.gate_walk import OTHER, TENSOR, Known, Note, Unclear, Walk
+
+SCALARS = (int, bool, float, type(None))
+
+LARGE = 1 << 20
+"""Elements of a tensor, at most."""
+
+WIDE = 1 << 10
+"""An extent whose square may be as large."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What the front end sees of a launch. group: the kernel. traits: what it could fail by, as hashes.
+
+    way: of which the largest and the smallest are seen. size: by which they are.
+    """
+
+    group: str
+    traits: frozenset[int]
+    way: int
+    size: int
+
+
+def view(text: Text, spec: Spec) -> View:
+    """Of a launch of a kernel in this file."""
+    group = json.dumps([spec.kernel, spec.line, spec.options, spec.closure, spec.names], sort_keys=True)
+    try:
+        walk = Walk(text, spec.line, _given(spec), *_circumstances(text, spec))
+    except (Unclear, RecursionError):
+        alone = hash((group, spec.front))
+        return View(group, frozenset([alone]), alone, 0)
+    kinds = _kinds(spec)
+    way = hash((group, tuple((note.value, note.place) for note in walk.notes if note.how == "if")))
+    extents = [value for value, _ in {(note.value, note.of) for note in walk.notes if note.how == "side"}]
+    size = math.prod(one for one in extents if one > 0)
+    traits = {hash(("types", group, *pair)) for pair in itertools.combinations(kinds, 2)}
+    traits |= {hash(("type", way, one)) for one in kinds}
+    traits |= {hash(("value", way, _told(note, walk))) for note in walk.notes}
+    traits |= {hash(("fit", way, *one)) for one in _fits(walk.notes)}
+    if size > LARGE or any(one > WIDE for one in extents):
+        traits.add(hash((group, spec.front)))
+    pointers = tuple(one for one in kinds if walk.strict and POINTS.search(one[1]))
+    return View(group, frozenset(traits), hash((way, pointers)), size)
+
+
+def enough(views: Sequence[View], seen: Collection[int]) -> list[int]:
+    """Which of these must be seen besides those that are, by number, so that what is said above holds."""
+    left = frozenset().union(*(one.traits for one in views))
+    chosen: list[int] = []
+    sizes: dict[int, list[int]] = {}
+    for number, one in enumerate(views):
+        sizes.setdefault(one.way, []).append(number)
+    for numbers in sizes.values():
+        for end in (max, min):
+            size = end(views[number].size for number in numbers)
+            ends = [number for number in numbers if views[number].size == size]
+            if not any(number in seen or number in chosen for number in ends):
+                chosen.append(ends[0])
+    for number in (*seen, *chosen):
+        left -= views[number].traits
+    while left:
+        best = max(range(len(views)), key=lambda number: len(views[number].traits & left))
+        left -= views[best].traits
+        chosen.append(best)
+    return chosen
+
+
+def _given(spec: Spec) -> dict[str, Any]:
+    """What the kernel's parameters are, for `Walk`."""
+    given: dict[str, Any] = {name: TENSOR for name, kind in spec.signature.items() if isinstance(kind, str)}
+    given |= {name.partition(".")[0]: OTHER for name in spec.constants}
+    plain = {name: value for name, value in spec.constants.items() if type(value) in SCALARS and "." not in name}
+    return given | {name: Known(value, frozenset([name])) for name, value in plain.items()}
+
+
+def _circumstances(text: Text, spec: Spec) -> tuple[bool, bool]:
+    """Whether tl is what the text says, and whether there are integers of 8 bits."""
+    small = text.says_eight or any("8" in str(kind) for kind in spec.signature.values())
+    return not any(name.startswith("tl") for name in spec.names), small
+
+
+def _kinds(spec: Spec) -> list[tuple[str, str]]:
+    """Every parameter's type, or its value if that is no size."""
+    kinds = {name: json.dumps(kind) for name, kind in spec.signature.items()}
+    for name, value in spec.constants.items():
+        kinds[name] = "a size" if type(value) is int and "." not in name else json.dumps(value)
+    return sorted(kinds.items())
+
+
+def _told(note: Note, walk: Walk) -> Any:
+    """A note, without the value of an extent that is a power of two like others."""
+    value = note.value
+    plain = note.how == "side" and not walk.strict and value > 1 and not value & (value - 1)
+    return ("a power of two", note.place) if plain and value not in walk.literals else note[:3]
+
+
+def _fits(notes: Iterable[Note]) -> Iterator[Any]:
+    """How numbers that count compare, two at a time."""
+    numbers = dict.fromkeys((note.place, note.value) for note in notes if note.how in ("side", "is"))
+    for (one, a), (other, b) in itertools.combinations(numbers, 2):
+        yield one, other, a == b, a == 1, b == 1
