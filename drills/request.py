@@ -37,8 +37,8 @@ class Request:
     stop_early: the first failing test is the last that is run.
     explaining: seconds for finding the causes of one exercise's failures; below 0, none is looked for.
     gate_cache: where the compile gate keeps its answers: for strangers' files, one folder each.
-    gate_lanes: processes that it may compile in at a time. gate_refusals: whether it keeps, too, why something does not
-        compile: graded code has a hand in that text.
+    gate_lanes: processes that it may compile in at a time; one alone waits until an exercise's launches are all known.
+    gate_refusals: whether it keeps, too, why something does not compile: graded code has a hand in that text.
     """
 
     selections: tuple[Selection, ...]

@@ -154,7 +154,11 @@ class Run:
             self.nursery.branch("compile")  # loads Triton's compiler while this process gets ready
             asked = self.request
             self.gate = CompileGate(
-                self._fork_gate, asked.gate_cache, lanes=asked.gate_lanes, refusals=asked.gate_refusals
+                self._fork_gate,
+                asked.gate_cache,
+                lanes=asked.gate_lanes,
+                refusals=asked.gate_refusals,
+                patient=asked.gate_lanes == 1,
             )
 
     def _fork_gate(self) -> socket.socket:

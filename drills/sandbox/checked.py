@@ -21,7 +21,6 @@ LARGEST = 2**64
 """Of an int: whatever a launch is given fits 64 bits."""
 
 
-
 def build(kind: type[T], tree: Any, text: Callable[[str], str] = str) -> T:
     """`kind` from `tree`; every string in it goes through `text`. Unknown or missing fields are `Malformed`."""
     return _value(kind, tree, text, 0)
