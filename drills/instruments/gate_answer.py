@@ -126,7 +126,8 @@ def another(kernel: Any, spec: Any, names: dict[str, str], words: Vocabulary) ->
     for name, said in names.items():
         if here.get(name, "") != said:
             return f"{name} is {said} where the kernel runs, but {here.get(name) or 'a word of Triton'} on a GPU"
-    return ""
+    python = [name for name, said in here.items() if said.startswith("a Python ") and name not in names]
+    return f"{python[0]} is {here[python[0]]} on a GPU, but not where the kernel runs" if python else ""
 
 
 def path(name: str, order: dict[str, int]) -> tuple[int, ...]:

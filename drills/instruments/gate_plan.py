@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from drills.instruments import gate_python
 from drills.instruments.gate_alike import View, enough, view
 from drills.instruments.gate_compile import SHARED
 from drills.instruments.gate_lane import UNSTOPPED
@@ -62,8 +63,20 @@ class Entry:
         made = self.done.get((ARCHS[0], True))
         return arch != ARCHS[0] and self.plain and (made is None or not made.ok or made.shared <= SHARED[arch])
 
+    @cached_property
+    def unfit(self) -> Any:
+        """The answer to a kernel whose Python does what it may not, None for any other."""
+        return gate_python.unfit(self.text, self.spec)
+
+    @cached_property
+    def foreign(self) -> Any:
+        """The same for one that compiles."""
+        return gate_python.foreign(self.text, self.spec)
+
     def settle(self, arch: int, full: bool, answer: Any) -> CompileReport:
         """Take in an answer."""
+        if isinstance(answer, dict) and answer.get("ok") is True:
+            answer = self.unfit or self.foreign or answer
         self.done[arch, full] = report(answer, self.spec, f"sm_{arch}", full, self.text)
         return self.done[arch, full]
 
@@ -223,6 +236,8 @@ class Plan:
 
     def _foregone(self, entry: Entry) -> Any:
         """The answer that any question about this entry would get; None if it must be asked."""
+        if entry.unfit is not None:
+            return entry.unfit
         if entry.sha256 in self.unloadable:
             return self.unloadable[entry.sha256]
         if self.strikes[entry.sha256, entry.spec.kernel] >= MOST_STRIKES:

@@ -6,8 +6,13 @@ Never runs what it reads. Imports neither torch nor triton.
 from __future__ import annotations
 
 import ast
+import contextlib
+import functools
 import re
 from collections.abc import Iterator
+from types import CodeType
+
+from drills.instruments.meant import digest
 
 PRODUCTS = re.compile(r"\bdot(_scaled)?\b")
 ATOMICS = re.compile(r"\batomic_")
@@ -17,6 +22,7 @@ class Text:
     """The text of one file, with these bytes. bound: names that something else than a function has there."""
 
     def __init__(self, data: bytes) -> None:
+        self.data = data
         self.lines = data.decode("utf-8", errors="replace").splitlines()
         try:
             self.tree = ast.parse(data)
@@ -27,6 +33,19 @@ class Text:
         self.bound = {name for node in nodes for name in names(node)}
         self.says_eight = b"int8" in data
         self.found: dict[tuple[int, re.Pattern[str]], bool] = {}
+
+    @functools.cached_property
+    def codes(self) -> dict[tuple[str, int], set[str]]:
+        """By a function's name and first line: digests of the code that the text gives it."""
+        found: dict[tuple[str, int], set[str]] = {}
+        waiting: list[CodeType] = []
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError):
+            waiting.append(compile(self.data, "", "exec", dont_inherit=True))
+        while waiting:
+            code = waiting.pop()
+            found.setdefault((code.co_name, code.co_firstlineno), set()).add(digest(code))
+            waiting += [one for one in code.co_consts if isinstance(one, CodeType)]
+        return found
 
     def line(self, number: int | None) -> str:
         """The text of a line, stripped; "" if there is none."""

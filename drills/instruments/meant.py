@@ -7,10 +7,12 @@ were before any graded code; what graded code says of its objects (their class's
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import dis
 import functools
 import hashlib
+import math
 import re
 import sys
 from collections import Counter
@@ -27,6 +29,9 @@ WORD = "Triton's"
 AT_LINE = re.compile(r"(\w+), line (\d+)")
 """How a function is told."""
 
+CONSTANTS = "ConstexprFunction"
+"""The class of functions that run as Python while a kernel is compiled."""
+
 ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 SCALARS = frozenset((int, float, bool, str, type(None)))
@@ -37,6 +42,19 @@ LANGUAGE = ("triton.language", "triton.runtime.jit", "triton.runtime.interpreter
 def code_of(function: FunctionType) -> CodeType:
     """Its own code."""
     return function.__code__
+
+
+def digest(code: CodeType) -> str:
+    """What tells code from other code, wherever it stands: 16 letters."""
+    return hashlib.sha256(repr(_parts(code)).encode(errors="replace")).hexdigest()[:16]
+
+
+def _parts(code: CodeType) -> tuple[Any, ...]:
+    """All that a function's code does."""
+    constants = [_parts(one) if isinstance(one, CodeType) else (type(one).__name__, one) for one in code.co_consts]
+    names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+    counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
+    return code.co_code, constants, names, counts
 
 
 class Vocabulary:
@@ -50,6 +68,7 @@ class Vocabulary:
         classes = [vars(one).values() for name, one in modules.items() if name.startswith(LANGUAGE)]
         kinds = {kind for held in classes for kind in held if isinstance(kind, type)}
         self.classes = frozenset(kind for kind in kinds if kind.__module__.startswith(LANGUAGE))
+        self.maths = {id(one): name for name, one in vars(math).items() if callable(one)}
         self.dtype = type(modules["torch"].float32) if "torch" in modules else None
 
     def names(self, function: FunctionType, given: dict[str, Any], code: Callable = code_of) -> dict[str, str]:
@@ -71,6 +90,8 @@ class Vocabulary:
             seen[id(one)] = one
             namesakes[one.__name__] += 1
             place = f"{one.__name__} {namesakes[one.__name__]}" if namesakes[one.__name__] > 1 else one.__name__
+            if one.__builtins__ is not vars(builtins):
+                found[f"builtins in {place}"] = "a Python dict"
             for path, value in _looked_up(one, code(one)):
                 said = self.text(value, typed="." not in path) or self._renamed(path, value)
                 if said:
@@ -85,12 +106,15 @@ class Vocabulary:
             return _short(repr(value))
         if isinstance(value, (tuple, list)):
             return _short(f"({', '.join(self.text(one, True) for one in value)})")
+        if id(value) in self.maths:
+            return f"math.{self.maths[id(value)]}"
         if id(value) in self.words and not (typed and kind.__name__ == "dtype" and kind in self.classes):
             return ""
         if kind in self.classes:
             inner = getattr(value, "fn", None)
             if type(inner) is FunctionType:
-                return f"{inner.__name__}, line {inner.__code__.co_firstlineno}"
+                python = f", Python {digest(inner.__code__)}" if kind.__name__ == CONSTANTS else ""
+                return f"{inner.__name__}, line {inner.__code__.co_firstlineno}{python}"
             if kind.__name__ != "constexpr":
                 return _short(str(value))
             return self.text(value.value, True) or f"{WORD} {self.called[id(value.value)]}"
