@@ -59,14 +59,14 @@ def half_values_that_cancel():
     return a.half().reshape(1, 1, 16), (0.68 - 3 * a).half().reshape(1, 1, 16)
 
 
-def many_halves_that_cancel(rng):
-    """v[300, 1, 4], s[300, 1] alike: 150 states of about 1.5, 150 of about -1.5, and 0.03 is left of them.
+def many_halves_that_cancel(rng, pairs):
+    """v[2 * pairs, 1, 4] and s alike: states of about 1.5, as many of about -1.5, and 0.03 is left of them.
 
     Merged apart, the two halves lie 61.5 steps of float16 apart: rounded to it, they are half a step wrong or more.
     """
-    steps = torch.randint(1024, 2048, (150, 1, 4), generator=rng)
-    others = 61 + torch.arange(150)[:, None, None] % 2 - steps
-    return (torch.cat([steps, others]) / 1024).half(), torch.zeros(300, 1)
+    steps = torch.randint(1024, 2048, (pairs, 1, 4), generator=rng)
+    others = 61 + torch.arange(pairs)[:, None, None] % 2 - steps
+    return (torch.cat([steps, others]) / 1024).half(), torch.zeros(2 * pairs, 1)
 
 
 def empty_out(v, s, *where, payload=0.0):
@@ -164,7 +164,7 @@ def test_results_outlive_the_next_call(drill):
 
 
 @pytest.mark.graded("merge_state", "edge")
-@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (47, 3), (1, 130)])
+@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (35, 1), (1, 130)])
 def test_one_row_and_none_and_hundreds(drill, S, H):
     """None in half precision: what is returned without a launch has the right dtype too."""
     dtype = torch.float32 if S else torch.float16
@@ -280,7 +280,7 @@ def test_half_values_that_nearly_cancel_in_place(drill):
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
-@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (47, 3), (1, 130)])
+@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (35, 1), (1, 130)])
 def test_one_row_and_none_and_hundreds_in_place(drill, S, H):
     drill.merge_state_in_place(*two_states(drill.rng, S=S, H=H, D=7), torch.ones(S, dtype=torch.bool)).agrees()
 
@@ -346,14 +346,14 @@ def test_the_largest_s_may_come_last_or_first(drill, order):
 
 
 @pytest.mark.graded("merge_states", "value")
-@pytest.mark.parametrize("dtype, N", [(torch.float16, 1500), (torch.bfloat16, 300)], ids=["float16", "bfloat16"])
+@pytest.mark.parametrize("dtype, N", [(torch.float16, 600), (torch.bfloat16, 300)], ids=["float16", "bfloat16"])
 def test_a_long_sum_stays_exact(drill, dtype, N):
     drill.merge_states(values_that_lose(dtype).expand(1, N, 1, 7).contiguous(), torch.zeros(1, N, 1)).agrees()
 
 
 @pytest.mark.graded("merge_states", "value")
 def test_many_half_values_that_nearly_cancel(drill):
-    v, s = many_halves_that_cancel(drill.rng)
+    v, s = many_halves_that_cancel(drill.rng, 150)
     drill.merge_states(v[None], s[None]).agrees()
 
 
@@ -380,7 +380,7 @@ def test_hundreds_of_empty_states_may_come_first(drill):
 
 
 @pytest.mark.graded("merge_states", "edge")
-@pytest.mark.parametrize("S, N, H", [(2, 0, 3), (0, 4, 3), (1, 1, 1), (47, 2, 3), (1, 2, 130)])
+@pytest.mark.parametrize("S, N, H", [(2, 0, 3), (0, 4, 3), (1, 1, 1), (35, 2, 1), (1, 2, 130)])
 def test_no_states_no_positions_one_of_each_and_hundreds(drill, S, N, H):
     """With N = 0 every state is empty: v = 0 and s = -inf. None are merged in half precision."""
     dtype = torch.float32 if S * N else torch.float16
@@ -456,14 +456,15 @@ def test_a_long_run_between_short_ones(drill):
 
 @pytest.mark.graded("variable_length_merge_states", "value")
 def test_a_long_run_stays_exact(drill):
-    v, s, indptr = values_that_lose(torch.float16), torch.zeros(1000, 1), torch.tensor([0, 1000], dtype=torch.int32)
-    drill.variable_length_merge_states(v.expand(1000, 1, 7).contiguous(), s, indptr).agrees()
+    """In bfloat16, where a sum of weights that is kept in the values' type ends at 256 as well."""
+    v, s, indptr = values_that_lose(torch.bfloat16), torch.zeros(300, 1), torch.tensor([0, 300], dtype=torch.int32)
+    drill.variable_length_merge_states(v.expand(300, 1, 7).contiguous(), s, indptr).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "value")
 def test_half_values_of_a_run_that_nearly_cancel(drill):
-    indptr = torch.tensor([0, 300], dtype=torch.int32)
-    drill.variable_length_merge_states(*many_halves_that_cancel(drill.rng), indptr).agrees()
+    indptr = torch.tensor([0, 160], dtype=torch.int32)
+    drill.variable_length_merge_states(*many_halves_that_cancel(drill.rng, 80), indptr).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "edge")
@@ -490,8 +491,8 @@ def test_no_positions_and_no_rows(drill, indptr):
 
 @pytest.mark.graded("variable_length_merge_states", "edge")
 def test_a_run_may_hold_empty_states(drill):
-    v, s, indptr = runs(drill.rng, [0, 2, 5, 305], H=1, D=12)
-    empty_out(v, s, slice(0, 2), slice(3, 4), slice(5, 304), payload=math.nan)
+    v, s, indptr = runs(drill.rng, [0, 2, 5, 145], H=1, D=12)
+    empty_out(v, s, slice(0, 2), slice(3, 4), slice(5, 144), payload=math.nan)
     drill.variable_length_merge_states(v, s, indptr).agrees()
 
 
@@ -510,9 +511,9 @@ def test_equal_s_of_any_size_in_runs(drill, size):
 
 
 @pytest.mark.graded("variable_length_merge_states", "edge")
-def test_a_hundred_runs(drill):
+def test_seventy_runs(drill):
     """Of no rows, of one, and of two, in turn."""
-    lengths = torch.arange(140) % 3
+    lengths = torch.arange(70) % 3
     indptr = [0, *lengths.cumsum(0).tolist()]
     drill.variable_length_merge_states(*runs(drill.rng, indptr, H=1, D=2)).agrees()
 
