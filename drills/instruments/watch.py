@@ -18,6 +18,8 @@ from drills.instruments.notes import Finding
 from drills.instruments.outside import Faulty, OutOfBounds, outside
 from drills.instruments.views import View
 
+_smallest, _largest = np.minimum.reduce, np.maximum.reduce
+
 SMALL = 1 << 31
 """Element numbers below this are kept in 32 bits."""
 
@@ -129,7 +131,7 @@ class Watch:
         region = self.regions.get(origin)
         if region is None:
             return self._scattered(verb, active, itemsize)
-        low, high = (int(active[0]),) * 2 if count == 1 else (int(active.min()), int(active.max()))
+        low, high = (int(active[0]),) * 2 if count == 1 else (int(_smallest(active)), int(_largest(active)))
         view = region.view
         if low < view.low or high + itemsize > view.high or not view.dense:
             bad = ~view.covers(active, itemsize)

@@ -9,7 +9,7 @@ import contextlib
 import dis
 import sys
 from collections.abc import Callable, Iterable
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Protocol
 
 import numpy as np
@@ -50,7 +50,8 @@ class Recorder(Protocol):
 class Machine:
     """The interpreter of this process. recorder: of the call that runs, or None.
 
-    loaded: the graded file's names as they were once it was loaded.
+    loaded: the graded file's names as they were once it was loaded. frame: of the learner's function that runs, if
+    it has been looked for.
     """
 
     def __init__(self, builder: Builder, language: Language, meaning: Meaning) -> None:
@@ -66,6 +67,7 @@ class Machine:
         self.used: dict[Callable, frozenset[str]] = {}
         self.loaded: dict[str, Any] = {}
         self.words = Vocabulary()
+        self.frame: FrameType | None = None
 
     def run(self, kernel: Any, args: tuple, grid: Any, keywords: dict[str, Any]) -> None:
         """kernel[grid](*args, **keywords)."""
@@ -98,7 +100,11 @@ class Machine:
         """A @triton.jit function called from a kernel."""
         if not self.language.active:
             raise RuntimeError("Cannot call @triton.jit'd outside of the scope of a kernel")
-        return self.function(function)(*args, **keywords)
+        within, self.frame = self.frame, None
+        try:
+            return self.function(function)(*args, **keywords)
+        finally:
+            self.frame = within
 
     def function(self, kernel: Any) -> Callable:
         """The rewritten function, on the names that its module has now; kept until the launch ends."""
@@ -106,7 +112,9 @@ class Machine:
         if plainly not in self.bound:
             self._code(plainly)
             self._check_names(plainly)
-            names = self.language.names({**plainly.__globals__, **captured(plainly)})
+            space = plainly.__globals__
+            seen = {name: space[name] for name in ("__name__", *self.used[plainly]) if name in space}
+            names = self.language.names({**seen, **captured(plainly)})
             names["__builtins__"] = self.meaning.builtins
             self.bound[plainly] = bound(plainly, self.codes[plainly], names)
         return self.bound[plainly]
@@ -131,13 +139,25 @@ class Machine:
                 self.recorder.called_python(name, value.__code__.co_firstlineno, value.__code__.co_filename)
 
     def line(self) -> tuple[int | None, str]:
-        """Line and file of the learner's kernel that runs now: the innermost kernel frame outside Triton."""
-        frame = sys._getframe(2)
-        while frame is not None:
-            if frame.f_builtins is self.meaning.builtins and not frame.f_globals["__name__"].startswith("triton."):
-                return frame.f_lineno, frame.f_code.co_filename
-            frame = frame.f_back
-        return None, ""
+        """Line and file of the learner's kernel that runs now: the innermost kernel frame outside Triton.
+
+        It is looked for once a program, and once in each function that the kernel calls: Python tells its audit hooks
+        of every look.
+        """
+        frame = self.frame
+        if frame is None:
+            frame = sys._getframe(2)
+            while frame is not None and not self._is_learners(frame):
+                frame = frame.f_back
+            if frame is None:
+                return None, ""
+            if not frame.f_code.co_name.startswith("<"):  # a part of an expression ends before its function does
+                self.frame = frame
+        return frame.f_lineno, frame.f_code.co_filename
+
+    def _is_learners(self, frame: FrameType) -> bool:
+        ours = frame.f_builtins is self.meaning.builtins
+        return ours and not frame.f_globals["__name__"].startswith("triton.")
 
     def _programs(self, kernel: Any, params: list, values: dict, grid: tuple, watch: Watch | None) -> None:
         builder, recorder = self.builder, self.recorder
@@ -161,9 +181,11 @@ class Machine:
                         builder.turn = (turn + program) % 2
                         if watch is not None:
                             watch.program = program
+                        self.frame = None
                         function(**named)
         finally:
             builder.watch = before
+            self.frame = None
             self.bound.clear()
 
 

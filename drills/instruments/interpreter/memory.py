@@ -6,6 +6,7 @@ the name of the kernel parameter that they came from in `origin`.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,9 @@ class Builder(Arithmetic):
 
     def create_addptr(self, ptr: Any, offset: Any) -> Any:
         """Pointer arithmetic in 64 bits."""
-        made = super().create_addptr(ptr, offset)
+        steps = offset.data.astype(np.uint64)
+        steps *= max(1, ptr.get_element_ty().primitive_bitwidth // 8)
+        made = plain.TensorHandle(ptr.data + steps, ptr.dtype)
         made.origin = getattr(ptr, "origin", None)
         return made
 
@@ -115,7 +118,7 @@ class Builder(Arithmetic):
             places = self.watch.load(places, mask, held.itemsize, getattr(ptrs, "origin", None))
         shape = places.shape
         if mask is None:
-            mask, fill = np.ones(shape, dtype=bool), np.zeros(shape, dtype=held)
+            mask, fill = every(shape), np.zeros(shape, dtype=held)
         elif other is not None:
             fill = other.data
         else:
@@ -132,7 +135,15 @@ class Builder(Arithmetic):
         places = ptrs.data
         if self.watch is not None:
             places = self.watch.store(places, mask, width(ptrs), getattr(ptrs, "origin", None), value.data)
-        native.store(places, value.data, np.ones(places.shape, dtype=bool) if mask is None else mask)
+        native.store(places, value.data, every(places.shape) if mask is None else mask)
+
+
+@functools.lru_cache(maxsize=256)
+def every(shape: tuple[int, ...]) -> np.ndarray:
+    """A mask in which all lanes hold; nobody may write to it."""
+    mask = np.ones(shape, dtype=bool)
+    mask.flags.writeable = False
+    return mask
 
 
 def width(ptr: Any) -> int:

@@ -172,10 +172,15 @@ class Shortcuts:
 
     def expand_dims(self, input: Any, axis: int) -> Any:
         """An axis of one element more."""
-        if axis < 0 or not input.type.is_block():
+        if not 0 <= axis <= input.handle.data.ndim or not input.type.is_block():
             return super().expand_dims(input, axis)
-        made = self.builder.create_expand_dims(input.handle, axis)
-        return self.tensor(made, tl.block_type(input.type.scalar, list(made.data.shape)))
+        before = input.handle
+        values = before.data[(*[slice(None)] * axis, None)]
+        made = plain.TensorHandle(values, before.dtype.scalar)
+        origin = getattr(before, "origin", None)
+        if origin is not None:
+            made.origin = origin
+        return self.tensor(made, tl.block_type(input.type.scalar, list(values.shape)))
 
     def _load_legacy(self, ptr: Any, mask: Any, other: Any, check: Any, padding: Any, *modifiers: Any) -> Any:
         """A load through pointers."""
