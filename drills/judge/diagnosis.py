@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from drills.judge.compare import compare, matches
+from drills.judge.expected import right_results
 from drills.judge.form import result_dtype
 from drills.lessons.base import Args, Exercise, Lesson, Mistake
 
@@ -90,7 +91,7 @@ def _worth_asking(exercise: Exercise, left: Candidates, args: Args, seen: int) -
 
 def _whole(exercise: Exercise, args: Args, formula: Formula) -> tuple:
     """What the formula yields, in the results' dtypes, with the right result where it says nothing."""
-    all_three = zip(exercise.outputs, formula(*args), exercise.oracle(*args), strict=True)
+    all_three = zip(exercise.outputs, formula(*args), right_results(exercise, args), strict=True)
     return tuple(
         (right if value is None else value).to(result_dtype(exercise, args, one)) for one, value, right in all_three
     )
@@ -100,19 +101,19 @@ def _explains(exercise: Exercise, formula: Formula, args: Args, results: tuple) 
     """Does the formula yield these results, and is what it yields an error?"""
     predicted = formula(*args)
     return matches(exercise, args, results, predicted) and not matches(
-        exercise, args, exercise.oracle(*args), predicted
+        exercise, args, right_results(exercise, args), predicted
     )
 
 
 def _consistent(exercise: Exercise, formula: Formula, args: Args, results: tuple, right: bool) -> bool:
     """On a wrong answer, the formula must explain it; on a right one, it must be right too."""
     if right:
-        return matches(exercise, args, exercise.oracle(*args), formula(*args))
+        return matches(exercise, args, right_results(exercise, args), formula(*args))
     return _explains(exercise, formula, args, results)
 
 
 def _right(exercise: Exercise, args: Args, results: tuple) -> bool:
-    return all(one.right for one in compare(exercise, args, results, exercise.oracle(*args)))
+    return all(one.right for one in compare(exercise, args, results, right_results(exercise, args)))
 
 
 def _one_group(left: Candidates) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from drills.judge import words
+from drills.judge.expected import right_results
 from drills.judge.signature import parameters
 from drills.lessons.base import Args, Exercise, Output
 from drills.report.model import Failure
@@ -24,7 +25,7 @@ def form(
     expected: the oracle's results where they are at hand; their shapes are the right ones.
     """
     if expected is None:
-        expected = exercise.oracle(*args)
+        expected = right_results(exercise, args)
     wanted = [
         (output, value) for output, value in zip(exercise.outputs, expected, strict=True) if output.inplace is None
     ]

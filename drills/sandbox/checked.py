@@ -16,6 +16,9 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from drills.sandbox.wire import MAX_DEPTH, Malformed
 
 T = TypeVar("T")
+Builder = Callable[[Any, Callable[[str], str], int], Any]
+"""Makes a value of a tree, with what strings go through, at this depth."""
+
 PLAIN = (str, int, float, bool)
 LARGEST = 2**64
 """Of an int: whatever a launch is given fits 64 bits."""
@@ -23,35 +26,62 @@ LARGEST = 2**64
 
 def build(kind: type[T], tree: Any, text: Callable[[str], str] = str) -> T:
     """`kind` from `tree`; every string in it goes through `text`. Unknown or missing fields are `Malformed`."""
-    return _value(kind, tree, text, 0)
+    return _builder(kind)(tree, text, 0)
 
 
-def _value(hint: Any, tree: Any, text: Callable[[str], str], depth: int) -> Any:
-    if depth > MAX_DEPTH:
-        raise Malformed("notes nested too deep")
-    if hint in PLAIN and type(tree) is hint:
-        return text(tree) if hint is str else number(tree)
-    if is_dataclass(hint):
-        return _dataclass(hint, tree, text, depth)
+@functools.cache
+def _builder(hint: Any) -> Builder:
+    """What makes a value of this type of a tree, or raises `Malformed`. No builder is called on too deep a tree."""
+    make = _unbounded(hint)
+
+    def bounded(tree: Any, text: Callable[[str], str], depth: int) -> Any:
+        if depth > MAX_DEPTH:
+            raise Malformed("notes nested too deep")
+        return make(tree, text, depth)
+
+    return bounded
+
+
+def _unbounded(hint: Any) -> Builder:
     origin, parts = get_origin(hint), get_args(hint)
+    if hint in PLAIN:
+        return functools.partial(_plain, hint)
+    if is_dataclass(hint):
+        return functools.partial(_dataclass, hint, _hints(hint), _required(hint))
     if origin in (Union, types.UnionType):
-        return None if tree is None else _value(next(p for p in parts if p is not type(None)), tree, text, depth)
-    if origin in (list, tuple) and isinstance(tree, (list, tuple)):
-        return origin(_value(parts[0], item, text, depth + 1) for item in tree)
-    if origin is dict and isinstance(tree, dict):
-        return {text(name): _value(parts[1], item, text, depth + 1) for name, item in tree.items()}
-    if hint is Any:
-        return _any(tree, text, depth)
-    if hint is float and type(tree) is int:
-        return float(number(tree))
+        kind = next(part for part in parts if part is not type(None))
+        return lambda tree, text, depth: None if tree is None else _builder(kind)(tree, text, depth)
+    if origin in (list, tuple):
+        return functools.partial(_items, origin, parts[0])
+    if origin is dict:
+        return functools.partial(_mapping, parts[1])
+    return _any if hint is Any else _wrong
+
+
+def _wrong(*_: Any) -> Any:
     raise Malformed("notes of the wrong type")
 
 
-def _dataclass(kind: type, tree: Any, text: Callable[[str], str], depth: int) -> Any:
-    hints = _hints(kind)
-    if not isinstance(tree, dict) or not _required(kind) <= tree.keys() <= hints.keys():
+def _plain(hint: type, tree: Any, text: Callable[[str], str], depth: int) -> Any:
+    if type(tree) is hint:
+        return text(tree) if hint is str else number(tree)
+    return float(number(tree)) if hint is float and type(tree) is int else _wrong()
+
+
+def _items(origin: type, hint: Any, tree: Any, text: Callable[[str], str], depth: int) -> Any:
+    make = _builder(hint)
+    return origin(make(item, text, depth + 1) for item in tree) if isinstance(tree, (list, tuple)) else _wrong()
+
+
+def _mapping(hint: Any, tree: Any, text: Callable[[str], str], depth: int) -> Any:
+    make = _builder(hint)
+    return {text(name): make(item, text, depth + 1) for name, item in tree.items()} if type(tree) is dict else _wrong()
+
+
+def _dataclass(kind: type, hints: dict, required: set, tree: Any, text: Callable[[str], str], depth: int) -> Any:
+    if not isinstance(tree, dict) or not required <= tree.keys() <= hints.keys():
         raise Malformed("notes of the wrong form")
-    return kind(**{name: _value(hints[name], item, text, depth + 1) for name, item in tree.items()})
+    return kind(**{name: _builder(hints[name])(item, text, depth + 1) for name, item in tree.items()})
 
 
 def _any(tree: Any, text: Callable[[str], str], depth: int) -> Any:

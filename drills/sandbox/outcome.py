@@ -147,6 +147,8 @@ def _signal_name(number: int) -> str:
 
 def clean(text: str, limit: int = PRINTED_LIMIT) -> str:
     """Text of graded code, safe to show: no escape sequences, no control characters but newline and tab, capped."""
+    if len(text) <= limit and text.isascii() and text.isprintable():
+        return text
     short = text[:limit]
     short = CONTROLS.sub("", ESCAPES.sub("", short.replace("\r\n", "\n").replace("\r", "\n")))
     return short if len(text) <= limit else short + "\n… (cut)"
