@@ -370,6 +370,38 @@ def fetch(x, tile, ready, start, first_row, col, table, pages, page_rows):
 
 
 @gluon.jit
+def added(a, b):
+    return a + b
+
+
+@gluon.jit
+def find_block(group_indptr, groups, all_rows, slot, G, ROWS: gl.constexpr):
+    """The group of the slot'th block of ROWS query rows, and its first row. Blocks are counted group by group.
+
+    Group -1 has the rows before the first group's, the last one those behind it too; group `groups` is past the end.
+    """
+    across: gl.constexpr = gl.BlockedLayout([1], [32], [gl.num_warps()], [0])
+    group = -1
+    first = slot * ROWS
+    blocks = gl.cdiv(gl.load(group_indptr).to(gl.int32) * G, ROWS)  # of all groups so far
+    if slot >= blocks:
+        group = 0
+        before = blocks  # of all groups before the slot's
+        for start in range(0, groups, 128):
+            ids = start + gl.arange(0, 128, layout=across)
+            begin = gl.load(group_indptr + ids, mask=ids < groups, other=0).to(gl.int32) * G
+            end = gl.load(group_indptr + ids + 1, mask=ids < groups, other=0).to(gl.int32) * G
+            count = gl.cdiv(gl.where(ids == groups - 1, all_rows, end) - begin, ROWS)
+            upto = blocks + gl.associative_scan(count, 0, added)
+            over = (ids < groups) & (upto <= slot)
+            group += gl.sum(over.to(gl.int32), 0)
+            before = gl.maximum(before, gl.max(gl.where(over, upto, 0), 0))
+            blocks += gl.sum(count, 0)
+        first = gl.load(group_indptr + group).to(gl.int32) * G + (slot - before) * ROWS
+    return group, first
+
+
+@gluon.jit
 def produce(
     k, v, k_tiles, v_tiles, ready, free, begin, steps, k_col, v_col, table, pages, page_rows, v_row
 ):  # fmt: skip
@@ -396,7 +428,7 @@ def produce(
 @gluon.jit
 def consume(
     q, q_tile, k_tiles, v_tiles, ready, free, v_out, s_out, scale, begin, end, steps, first, first_row, end_row,
-    rows_all, G, HEADS, N, kv_head, split, q_b, q_h,
+    last_row, G, HEADS, N, kv_head, split, q_b, q_h,
 ):  # fmt: skip
     """Four warps that attend with BLOCK_M rows from row `first` on.
 
@@ -416,7 +448,7 @@ def consume(
     rows = first + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, loaded))
     q_at = (rows // G).to(gl.int64) * q_b + (kv_head * G + rows % G) * q_h
     cols = gl.arange(0, D, layout=gl.SliceLayout(0, loaded))
-    q_tile.store(gl.load(q + q_at[:, None] + cols[None, :], mask=(rows < rows_all)[:, None], other=0.0))
+    q_tile.store(gl.load(q + q_at[:, None] + cols[None, :], mask=(rows < last_row)[:, None], other=0.0))
     fence_async_shared()
 
     zeros = gl.full([BLOCK_M, BLOCK_N], 0.0, gl.float32, scored)
@@ -464,27 +496,36 @@ def consume(
     safe = gl.where(l > 0, l, 1.0)
     state = ((rows // G).to(gl.int64) * N + split) * HEADS + kv_head * G + rows % G
     result = gl.where(seen[:, None], acc * (1.0 / safe)[:, None], 0.0)
-    gl.store(v_out + state[:, None] * D + cols[None, :], result, mask=(rows < rows_all)[:, None])
-    gl.store(s_out + state, gl.where(seen, m + gl.log2(safe), float("-inf")), mask=rows < rows_all)
+    gl.store(v_out + state[:, None] * D + cols[None, :], result, mask=(rows < last_row)[:, None])
+    gl.store(s_out + state, gl.where(seen, m + gl.log2(safe), float("-inf")), mask=rows < last_row)
 
 
-@gluon.jit(do_not_specialize=["B", "P", "N", "page_rows", "v_row"])
+@gluon.jit
+def wait_if_last():
+    """As wait_for_launch_ahead, in Gluon."""
+    last = (gl.program_id(0) == gl.num_programs(0) - 1) & (gl.program_id(1) == gl.num_programs(1) - 1)
+    if last & (gl.program_id(2) == gl.num_programs(2) - 1):
+        gdc_wait()
+
+
+@gluon.jit(do_not_specialize=["B", "P", "groups", "N", "page_rows", "v_row"])
 def attend_bulk_kernel(
     q,  # [B, Hq, D]
     k,  # descriptor of rows of all KV heads: a key's of the prefix, or a slot's of a page
     v,  # the same
-    group_indptr,  # [2]; this and the next three only with pages
-    indptr,  # [2]
+    group_indptr,  # [groups + 1]; this and the next three only with pages
+    indptr,  # [groups + 1]
     indices,
-    last_page_len,  # [1]
+    last_page_len,  # [groups]
     v_out,  # [B, splits of N, Hq, D] float32; a request's states are N apart
     s_out,  # [B, splits of N, Hq] float32
     scale,
-    B, P, HEADS, N,
+    B, P, groups, HEADS, N,
     q_b, q_h, k_h, v_h,  # strides
     page_rows,  # rows from one page to the next
     v_row,  # rows from a page's keys to its values
     PAGE: gl.constexpr,  # 0: no pages
+    GROUPED: gl.constexpr,  # more groups than one
     D: gl.constexpr,
     CONSUMERS: gl.constexpr,  # 1 or 2
     BLOCK_N: gl.constexpr,
@@ -492,32 +533,44 @@ def attend_bulk_kernel(
     REGISTERS: gl.constexpr,
     BESIDE: gl.constexpr,  # runs beside the launch ahead of it
 ):  # fmt: skip
-    """Keys that everybody shares: the prefix, or the pages of a level with one group.
+    """Keys that many rows share: the prefix, or the pages of a level's groups.
 
     One warp fetches tiles; four attend with 64 rows, or two times four with 64 each. Nothing makes the two keep step:
     while one has its softmax, the matrix units work for the other.
     """
     gdc_launch_dependents()
     kv_head = gl.program_id(1)
-    split = gl.program_id(2)
+    BLOCK_M: gl.constexpr = 64
+    ROWS: gl.constexpr = CONSUMERS * BLOCK_M
     G = HEADS // gl.num_programs(1)
-    rows_all = B * G
-    if PAGE == 0:
-        length = P
-        pages = 0
-        table = indices
-        first_row = 0
-        end_row = rows_all
-    else:
-        first_page = gl.load(indptr)
-        pages = (gl.load(indptr + 1) - first_page).to(gl.int32)
-        length = gl.where(pages > 0, (pages - 1) * PAGE + gl.load(last_page_len).to(gl.int32), 0)
+    # Rows first_row to end_row attend; those from `first` to last_row, at most ROWS, are this program's to write.
+    split = gl.program_id(2)
+    first = gl.program_id(0) * ROWS
+    first_row = 0
+    end_row = B * G
+    last_row = B * G
+    length = P
+    pages = 0
+    table = indices
+    group = 0
+    if GROUPED:
+        found, first = find_block(group_indptr, groups, last_row, gl.program_id(0), G, ROWS)
+        group = gl.minimum(gl.maximum(found, 0), groups - 1)
+    if PAGE > 0:
+        first_row = gl.load(group_indptr + group).to(gl.int32) * G
+        end_row = gl.load(group_indptr + group + 1).to(gl.int32) * G
+        first_page = gl.load(indptr + group)
+        pages = (gl.load(indptr + group + 1) - first_page).to(gl.int32)
+        length = gl.where(pages > 0, (pages - 1) * PAGE + gl.load(last_page_len + group).to(gl.int32), 0)
         table = indices + first_page
-        first_row = gl.load(group_indptr).to(gl.int32) * G
-        end_row = gl.load(group_indptr + 1).to(gl.int32) * G
+    if GROUPED:
+        last_row = gl.where(found < 0, first_row, gl.where(found < groups - 1, end_row, last_row))
+        if found == groups:
+            if BESIDE:
+                wait_if_last()
+            return
 
     dtype: gl.constexpr = q.dtype.element_ty
-    BLOCK_M: gl.constexpr = 64
     tiled: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_N, D], dtype)
     k_tiles = gl.allocate_shared_memory(dtype, [STAGES, BLOCK_N, D], tiled)
     v_tiles = gl.allocate_shared_memory(dtype, [STAGES, BLOCK_N, D], tiled)
@@ -533,28 +586,25 @@ def attend_bulk_kernel(
     begin = gl.minimum(split * share, length)
     end = gl.minimum(begin + share, length)
     steps = gl.maximum(gl.cdiv(end - begin, BLOCK_N), 1)
-    first = gl.program_id(0) * CONSUMERS * BLOCK_M
     fetching = (
         k, v, k_tiles, v_tiles, ready, free, begin, steps, kv_head * k_h, kv_head * v_h, table, pages, page_rows, v_row,
     )  # fmt: skip
     attending = (
         q, q_tiles.index(0), k_tiles, v_tiles, ready, free, v_out, s_out, scale, begin, end, steps, first,
-        first_row, end_row, rows_all, G, HEADS, N, kv_head, split, q_b, q_h,
+        first_row, end_row, last_row, G, HEADS, N, kv_head, split, q_b, q_h,
     )  # fmt: skip
     if CONSUMERS == 1:
         gl.warp_specialize([(consume, attending), (produce, fetching)], [1], [24])
     else:
         attending_too = (
             q, q_tiles.index(1), k_tiles, v_tiles, ready, free, v_out, s_out, scale, begin, end, steps, first + BLOCK_M,
-            first_row, end_row, rows_all, G, HEADS, N, kv_head, split, q_b, q_h,
+            first_row, end_row, last_row, G, HEADS, N, kv_head, split, q_b, q_h,
         )  # fmt: skip
         gl.warp_specialize(
             [(consume, attending), (consume, attending_too), (produce, fetching)], [4, 1], [REGISTERS, 24]
         )
     if BESIDE:
-        last = (gl.program_id(0) == gl.num_programs(0) - 1) & (kv_head == gl.num_programs(1) - 1)
-        if last & (split == gl.num_programs(2) - 1):
-            gdc_wait()
+        wait_if_last()
 
 
 @triton.jit(do_not_specialize=["rows", "N"])
@@ -677,6 +727,11 @@ def bulk(q: torch.Tensor) -> bool:
     return hopper and q.element_size() == 2 and q.stride(2) == 1
 
 
+def fetches(q: torch.Tensor, groups: int, kv_heads: int) -> bool:
+    """Whether attend_bulk_kernel is for a level of so many groups: for one, and for those of more than 16 rows."""
+    return bulk(q) and (groups == 1 or triton.cdiv(q.shape[0], groups) * q.shape[1] > 16 * kv_heads)
+
+
 def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, other_keys: int, fetched: bool) -> int:
     """In how many parts `keys` shared keys are cut, beside launches that read `other_keys` keys.
 
@@ -706,18 +761,18 @@ def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, other_keys: int, fe
     return min(range(1, most + 1), key=microseconds)
 
 
-def own_splits(q: torch.Tensor, groups: int, keys: int, kv_heads: int) -> int:
-    """In how many parts the `keys` keys of each of `groups` groups are cut.
+def own_splits(q: torch.Tensor, groups: int, keys: int, kv_heads: int, behind: int = 0) -> int:
+    """In how many parts the `keys` keys of each of `groups` groups are cut. `behind`: keys that later launches read.
 
-    A program on every multiprocessor where there are few; four, which hide each other's waiting, where there are many;
-    sixteen where they are single warps.
+    A program on every multiprocessor where there are few; four, which hide each other's waiting, where there are many
+    and not as much is to be read behind them, by others that hide it too; sixteen where they are single warps.
     """
     rows = triton.cdiv(q.shape[0], max(1, groups)) * q.shape[1] // kv_heads
     programs = max(1, groups * kv_heads * row_blocks(q, rows))
     warps = max(1, min(16 * multiprocessors(q) // programs, keys // 256))
     if rows == 1 and alone(q, programs * warps):
         return warps
-    crowd = 4 if 2 * programs >= multiprocessors(q) else 1
+    crowd = 4 if 2 * programs >= multiprocessors(q) and behind < groups * keys else 1
     return max(1, min(crowd * multiprocessors(q) // programs, keys // 128, 15))
 
 
@@ -748,15 +803,18 @@ def launch_options(beside: bool) -> dict:
     return {"launch_pdl": True} if beside else {}
 
 
-def launch_bulk(q, k, v, kv_heads, block, tables, page, scale, v_out, s_out, beside, **arguments) -> None:
+def launch_bulk(q, k, v, kv_heads, block, groups, tables, page, scale, v_out, s_out, beside, **arguments) -> None:
     """Launch attend_bulk_kernel with tiles of `block` keys: 64, or 128, which leave others less of the registers."""
     batch, heads, dim = q.shape
-    consumers = 1 if batch * heads // kv_heads <= 64 else 2
+    rows, parts = batch * heads // kv_heads, v_out.shape[1]
+    consumers = 1 if rows <= 64 * groups else 2
     stages, registers, most = (2, 192, 136) if block == 128 else (3, 144, 104)
-    attend_bulk_kernel[(triton.cdiv(batch * heads // kv_heads, 64 * consumers), kv_heads, v_out.shape[1])](
-        q, k, v, *tables, v_out, s_out, scale * LOG2E, B=batch, HEADS=heads, N=v_out.stride(0) // (heads * dim),
-        q_b=q.stride(0), q_h=q.stride(1), PAGE=page, D=dim, CONSUMERS=consumers, BLOCK_N=block, STAGES=stages,
-        REGISTERS=registers, BESIDE=beside, num_warps=4, maxnreg=most, **arguments, **launch_options(beside),
+    blocks = triton.cdiv(rows, 64 * consumers) if groups == 1 else rows // (64 * consumers) + groups + 1
+    attend_bulk_kernel[(blocks, kv_heads, parts)](
+        q, k, v, *tables, v_out, s_out, scale * LOG2E, B=batch, groups=groups, HEADS=heads,
+        N=v_out.stride(0) // (heads * dim), q_b=q.stride(0), q_h=q.stride(1), PAGE=page, GROUPED=groups > 1, D=dim,
+        CONSUMERS=consumers, BLOCK_N=block, STAGES=stages, REGISTERS=registers, BESIDE=beside, num_warps=4,
+        maxnreg=most, **arguments, **launch_options(beside),
     )  # fmt: skip
 
 
@@ -775,7 +833,7 @@ def launch_shared(q, k, v, scale, v_out, s_out, beside, fetched, other_keys=0) -
         described = [rows_descriptor(x, x.shape[0], x.stride(0), kv_heads, x.stride(1), block) for x in (k, v)]
         if None not in described:
             launch_bulk(
-                q, *described, kv_heads, block, (q,) * 4, 0, scale, v_out, s_out, beside, P=k.shape[0],
+                q, *described, kv_heads, block, 1, (q,) * 4, 0, scale, v_out, s_out, beside, P=k.shape[0],
                 k_h=k.stride(1), v_h=v.stride(1), page_rows=0, v_row=0,
             )  # fmt: skip
             return
@@ -812,13 +870,14 @@ def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside, fetched=False)
             num_warps=1, **sides,
         )  # fmt: skip
         return
-    if group_indptr is not None and groups == 1 and bulk(q) and scale > 0 and page <= 64 and kv_cache.shape[0]:
+    wanted = group_indptr is not None and fetches(q, groups, kv_heads)
+    if wanted and scale > 0 and page <= 64 and kv_cache.shape[0]:
         kv_p, kv_2, kv_n, kv_h, _ = kv_cache.stride()
         rows = ((kv_cache.shape[0] - 1) * kv_p + kv_2) // max(1, kv_n) + page
         described = rows_descriptor(kv_cache, rows, kv_n, kv_heads, kv_h, page)
         if described is not None and kv_p % kv_n == 0 and kv_2 % kv_n == 0:
             launch_bulk(
-                q, described, described, kv_heads, 64, tables, page, scale, v_out, s_out, beside, P=0, k_h=kv_h,
+                q, described, described, kv_heads, 64, groups, tables, page, scale, v_out, s_out, beside, P=0, k_h=kv_h,
                 v_h=kv_h, page_rows=kv_p // kv_n, v_row=kv_2 // kv_n,
             )  # fmt: skip
             return
@@ -945,21 +1004,37 @@ def multi_level_cascade(
     A level is (group_indptr[groups + 1], kv_indptr[groups + 1], kv_indices, kv_last_page_len[groups]) of pages in
     kv_cache[pages, 2, page_size, Hkv, D]: requests group_indptr[g] to group_indptr[g + 1] share group g's keys. A
     request in no group gets nothing from that level. Levels run beside each other, largest groups first.
+
+    Groups of many rows take what the level for all leaves of the multiprocessors, if that is enough for a program each.
+    If it is not, and the small programs come in many rounds, those go ahead: they run beside the level for all.
     """
     q, scale = without_sign(q, scale)
     kv_heads = kv_cache.shape[3]
     levels = sorted((level for level in levels if level[1].shape[0] > 1), key=lambda level: level[1].shape[0])
     reads = [(level[1].shape[0] - 1) * mean_keys(level, kv_cache) for level in levels]
-    parts = []
-    for level, read in zip(levels, reads, strict=True):
+    parts, many, small, left = [], [], 0, multiprocessors(q)
+    for i, level in enumerate(levels):
         groups, keys = level[1].shape[0] - 1, mean_keys(level, kv_cache)
-        shared = q, keys, kv_heads, sum(reads) - read, bulk(q)
-        parts.append(shared_splits(*shared) if groups == 1 else own_splits(q, groups, keys, kv_heads))
+        programs = groups * kv_heads * row_blocks(q, triton.cdiv(q.shape[0], groups) * q.shape[1] // kv_heads)
+        many.append(groups > 1 and fetches(q, groups, kv_heads))
+        if groups == 1:
+            parts.append(shared_splits(q, keys, kv_heads, sum(reads) - reads[i], bulk(q)))
+        elif many[i]:
+            room = left if left >= programs else multiprocessors(q)
+            parts.append(max(1, min(room // programs, keys // 256)))
+        else:
+            parts.append(own_splits(q, groups, keys, kv_heads, sum(reads[i + 1 :])))
+        if groups == 1 or many[i]:
+            left -= programs * parts[i]
+        else:
+            small += programs * parts[i]
+    late = left < 0 and small > 8 * multiprocessors(q)
+    order = sorted(range(len(levels)), key=lambda i: late and many[i])
     v, s = workspace(q, sum(parts))
     first = 0
-    for i, (level, count) in enumerate(zip(levels, parts, strict=True)):
-        end = first + count
+    for place, i in enumerate(order):
+        end = first + parts[i]
         if q.shape[0]:
-            launch_paged(q, kv_cache, level, scale, v[:, first:end], s[:, first:end], i > 0, bulk(q))
+            launch_paged(q, kv_cache, levels[i], scale, v[:, first:end], s[:, first:end], place > 0, bulk(q))
         first = end
     return merge_states(v, s, q.dtype)

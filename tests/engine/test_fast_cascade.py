@@ -71,19 +71,25 @@ for case in CASES + (FOR_HOPPER if device == "cuda" else []):
     right("attend_shared", *args[:3])
     right("attend_paged", args[0], *args[3:])
 
-for bounds, lengths, batch in [
+LEVELS = [
     ([[0, 4], [0, 1, 2, 3, 4]], [[21], [1, 5, 0, 3]], 4),
     ([[1, 3], [0, 2, 2]], [[6], [5, 4]], 4),  # requests in no group, an empty group
     ([[3, 40]], [[70]], 40),  # rows before the first group, and a group of several blocks
     ([[0, 1, 1, 3], [1, 2]], [[7, 2, 30], [9]], 4),
     ([[0]], [[]], 3),  # a level with no group
     ([], [], 2),
-]:
-    q = normal(batch, 2, 16)
-    right("multi_level_cascade", q, *random_levels(bounds, lengths, 4, 1, 16, torch.float32, rng))
-    if device == "cuda":
-        q = normal(batch, 2, 64, dtype=torch.float16)
-        right("multi_level_cascade", q, *random_levels(bounds, lengths, 8, 1, 64, torch.float16, rng))
+]
+LEVELS_FOR_HOPPER = [  # groups of many rows, of which some are in none; an empty group, and more than one tile of them
+    ([[3, 30, 30, 90]], [[300, 9, 70]], 100),
+    ([[0, 100], [0, 40, 41, 100], list(range(101))], [[900], [700, 0, 130], [9, 0, 30, 8] * 25], 100),
+    ([list(range(0, 1501, 10))], [[17, 70, 8] * 50], 1500),
+]
+for bounds, lengths, batch in LEVELS:
+    right("multi_level_cascade", normal(batch, 2, 16), *random_levels(bounds, lengths, 4, 1, 16, torch.float32, rng))
+for bounds, lengths, batch in LEVELS + LEVELS_FOR_HOPPER if device == "cuda" else []:
+    for kv_heads in (1, 8):
+        q = normal(batch, 8, 64, dtype=torch.float16)
+        right("multi_level_cascade", q, *random_levels(bounds, lengths, 8, kv_heads, 64, torch.float16, rng))
 print("all right")
 """
 
