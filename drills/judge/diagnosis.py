@@ -9,6 +9,7 @@ the code answers any.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import torch
@@ -28,6 +29,9 @@ MOST_DRAWN = 24
 
 Ask = Callable[[Args], "tuple | None"]
 Formula = Callable[..., tuple]
+_asked: deque[tuple[tuple[Args, tuple], dict[Formula, bool]]] = deque(maxlen=2 * MOST_GIVEN)
+"""The last failed cases, and which formulas explain them."""
+
 Candidates = list[tuple[Mistake, Formula]]
 """Mistakes that explain all cases so far, each with a formula that does."""
 
@@ -44,8 +48,8 @@ def diagnose(
     mistakes = [mistake for mistake in lesson.mistakes if mistake.exercise == exercise.name]
     left: Candidates = [(mistake, one) for mistake in mistakes for one in (mistake.formula, *mistake.variants)]
     given = sorted(failed, key=_size)[:MOST_GIVEN]
-    for args, results in given:
-        left = [one for one in left if _explains(exercise, one[1], args, results)]
+    for case in given:
+        left = [one for one in left if _explains_given(exercise, one[1], case)]
     seen, asked = len(given), 0
     telling = any(_varies(results) for _, results in given)
     for turn in range(MOST_DRAWN):
@@ -95,6 +99,17 @@ def _whole(exercise: Exercise, args: Args, formula: Formula) -> tuple:
     return tuple(
         (right if value is None else value).to(result_dtype(exercise, args, one)) for one, value, right in all_three
     )
+
+
+def _explains_given(exercise: Exercise, formula: Formula, case: tuple[Args, tuple]) -> bool:
+    """Does the formula explain this failed case? Each further failure asks that of the earlier ones again."""
+    known = next((verdicts for one, verdicts in _asked if one is case), None)
+    if known is None:
+        known = {}
+        _asked.append((case, known))
+    if formula not in known:
+        known[formula] = _explains(exercise, formula, *case)
+    return known[formula]
 
 
 def _explains(exercise: Exercise, formula: Formula, args: Args, results: tuple) -> bool:

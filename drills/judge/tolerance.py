@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import torch
 
+from drills.judge.expected import case
 from drills.lessons.base import Args, Exercise, Output
 
 RELATIVE = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
@@ -48,6 +49,6 @@ def _of_values(exercise: Exercise, args: Args, size: torch.Tensor) -> torch.Tens
         return size
     row = size.amax(dim=-1, keepdim=True) if size.dim() else size
     scale = row + OF_THE_TENSOR * size.max()
-    relative = RELATIVE[dtype] + SCORE_STEP * exercise.score_bound(*args)
+    relative = RELATIVE[dtype] + SCORE_STEP * case(exercise, args).score_bound
     smallest_step = torch.finfo(dtype).smallest_normal * torch.finfo(dtype).eps
     return (relative * scale + smallest_step).expand(size.shape)
