@@ -97,7 +97,8 @@ def run_tests(run: Run) -> None:
     files = [str(one.lesson.tests) for one in run.wanted]
     root = run.wanted[0].lesson.root
     arguments = [*files, f"--rootdir={root}", "-c", os.devnull, "-s", "--strict-markers", "-p", "no:terminal"]
-    arguments += ["--import-mode=importlib"]
+    # What a conftest.py registers is here already, and to look for more costs more than to load the tests.
+    arguments += ["--import-mode=importlib", "--noconftest", f"--confcutdir={run.wanted[0].lesson.tests.parent}"]
     for unused in UNUSED_PLUGINS:
         arguments += ["-p", f"no:{unused}"]
     arguments += ["-x"] if run.request.stop_early else []
