@@ -67,7 +67,8 @@ class Crew:
         limits.adopt_orphans()
         self.before = frozenset(limits.children(os.getpid()))
         try:
-            for _ in range(self.jobs):
+            self._hire(self.jobs if self.command == WORKER else 1)
+            while len(self.members) < self.jobs:
                 self._hire()
         except BaseException:
             self.__exit__()
@@ -151,7 +152,9 @@ class Crew:
 
     def _take(self, one: Member, what: dict[str, Any]) -> Iterator[dict[str, Any]]:
         one.heard = time.monotonic()
-        if "ready" in what:
+        if "pid" in what:
+            one.process.pid = what["pid"]
+        elif "ready" in what:
             one.state, self.false_starts = "idle", 0
             if self.seed is not None:
                 one.say(seed=str(self.seed), made_with=self.made_with)
@@ -203,10 +206,11 @@ class Crew:
         one.wait()
         self._hire()
 
-    def _hire(self) -> None:
-        one = Member.start(self.command, self.place.logs / "workers.txt")
-        self.members.append(one)
-        one.say(settings=self.settings.to_json(), out=str(self.place.root.resolve()))
+    def _hire(self, count: int = 1) -> None:
+        """One more, or so many that start together."""
+        for one in Member.start_together(self.command, self.place.logs / "workers.txt", count):
+            self.members.append(one)
+            one.say(settings=self.settings.to_json(), out=str(self.place.root.resolve()))
 
     def _last_words(self) -> str:
         with contextlib.suppress(OSError):

@@ -1,14 +1,20 @@
 """One worker of a batch: a process that grades one submission after another, with one nursery for all of them.
 
-Started as `python -m drills.batch.worker FD`. Talks JSON, one object a line, over the socket FD: first it is told the
-settings and starts its nursery, then it is told the seed, so that no graded code descends from a process that knew it.
-Answers every task with what came out, or ends; beats while it works. Must never import a graded file.
+Started as `python -m drills.batch.worker FD[,FD…] PARENT`. Talks JSON, one object a line, over the socket FD: first it
+is told the settings and starts its nursery, then it is told the seed, so that no graded code descends from a process
+that knew it. Answers every task with what came out, or ends; beats while it works. Must never import a graded file.
+
+Of several, the first imports what all of them need while its nursery gets ready, and forks one for each further FD
+before it is told anything but the settings. They are as if they had been started by PARENT: its children, with nothing
+of the first's that is open.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import gc
+import importlib
 import json
 import os
 import shutil
@@ -37,6 +43,8 @@ from drills.sandbox.nursery import Nursery
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 """What a full disk says."""
 
+ADOPTION_SECONDS = 10.0
+
 NOT_EXPLAINED = -1.0
 """Seconds for finding causes in the hidden run: its messages are not shown."""
 
@@ -64,6 +72,10 @@ class Grader:
             self.nursery.branch("cpu")
         self.nursery.branch("compile")
         self.desk = Path(tempfile.mkdtemp(dir=desk))
+
+    def open(self) -> list[Any]:
+        """What of the nursery a forked process must close."""
+        return [one.control for one in (self.nursery, *self.nursery.branches.values())]
 
     def close(self) -> None:
         """Ends the nursery and all its processes."""
@@ -143,6 +155,11 @@ class Line:
         self.file = sock.makefile("r", encoding="utf-8")
         self.beaten = 0.0
 
+    def close(self) -> None:
+        """In a process that was forked: another one's."""
+        self.file.close()
+        self.sock.close()
+
     def hear(self) -> dict[str, Any] | None:
         """The next object; None when the batch has hung up."""
         text = self.file.readline()
@@ -160,14 +177,20 @@ class Line:
             self.say(beat=True)
 
 
-def work(line: Line) -> None:
-    """Serve until the batch hangs up."""
+def work(line: Line, others: list[int] | None = None, parent: int = 0) -> None:
+    """Serve until the batch hangs up. others: descriptors of workers to be forked from this one; parent: theirs."""
     told = line.hear()
     if told is None:
         return
     settings, place = Settings.from_json(told["settings"]), Place(Path(told["out"]))
     grader = Grader(settings, place.desks, line.beat)
     try:
+        if others:
+            load()
+            gc.freeze()
+            while others:
+                number = others.pop()
+                fork(number, parent, [line, *grader.open()], others)
         line.say(ready=True)
         told = line.hear()
         if told is None:
@@ -177,6 +200,52 @@ def work(line: Line) -> None:
             line.say(**answer(grader, batch, task["grade"]))
     finally:
         grader.close()
+
+
+def load() -> None:
+    """Import what every worker needs."""
+    for name in ("torch", "pytest", "drills.run", "drills.assemble", "drills.graded_tests"):
+        importlib.import_module(name)
+
+
+def fork(number: int, parent: int, closing: list[Any], others: list[int]) -> None:
+    """Start a worker that serves on this descriptor, as a child of `parent`, without what else is open here.
+
+    The one between them ends at once, so that `parent`, which adopts orphans, becomes its parent.
+    """
+    between = os.fork()
+    if between:
+        os.waitpid(between, 0)
+        os.close(number)
+        return
+    if os.fork():
+        os._exit(0)
+    status = 1
+    try:
+        for one in closing:
+            one.close()
+        for one in others:
+            os.close(one)
+        os.setsid()
+        deadline = time.monotonic() + ADOPTION_SECONDS
+        while os.getppid() != parent and time.monotonic() < deadline:
+            time.sleep(0.001)
+        serve(number, parent)
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def serve(number: int, parent: int, others: list[int] | None = None) -> None:
+    """Be the worker on this descriptor."""
+    limits.die_with_parent(parent)
+    with socket.socket(fileno=number) as sock, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        line = Line(sock)
+        if others is None:
+            line.say(pid=os.getpid())
+        work(line, others, parent)
 
 
 def answer(grader: Grader, batch: Batch, identity: str) -> dict[str, Any]:
@@ -207,10 +276,9 @@ def failed(batch: Batch, identity: str) -> Submission:
 
 def main() -> None:
     """Runs a worker. The batch's end ends it too; its nursery sees that and buries what there is."""
-    limits.die_with_parent(int(sys.argv[2]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with socket.socket(fileno=int(sys.argv[1])) as sock, contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        work(Line(sock))
+    number, *others = map(int, sys.argv[1].split(","))
+    serve(number, int(sys.argv[2]), others)
 
 
 if __name__ == "__main__":

@@ -94,3 +94,26 @@ def test_workers_that_do_not_start_are_not_started_for_ever(grade):
 
 def test_nothing_to_grade_ends_at_once(grade):
     assert grade() == {}
+
+
+def test_workers_that_start_together_are_children_and_share_nothing_that_is_open(place):
+    before = set(limits.children(os.getpid()))
+    how = Settings({"l4_merge_states": ("merge_state",)}, "process", timeout=1.0, wall=60.0)
+    with Crew(how, place, 3) as crew:
+        while any(one.state == "starting" for one in crew.members):
+            assert list(crew._turn()) == []
+        workers = [one.process.pid for one in crew.members]
+        assert set(workers) <= set(limits.children(os.getpid())) and len(set(workers)) == 3
+        first, second, third = map(open_sockets, workers)
+        assert not (first & second or second & third or first & third)
+        crew.members[0].process.kill()  # and the others live on
+        crew.begin(42, {"fingerprint": "f"})
+        assert [one.process.pid for one in crew.members[1:]] == workers[1:]
+        assert all(os.path.exists(f"/proc/{one}") for one in workers[1:])
+    assert set(limits.children(os.getpid())) <= before
+
+
+def open_sockets(pid):
+    folder = f"/proc/{pid}/fd"
+    links = {os.readlink(f"{folder}/{number}") for number in os.listdir(folder)}
+    return {one for one in links if one.startswith("socket:")}
