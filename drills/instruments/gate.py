@@ -17,7 +17,7 @@ specialisation of each family, the one with the largest tile a thread and the mo
 shared memory and registers and has the widest accesses. A family is a kernel with its flags:
 
 - if it (or a helper that it calls) uses tl.dot: by warps, stages, and values of 16 bits or of more;
-- if it uses atomics: by warps, stages, and every type;
+- if it uses atomics: by warps, stages, and the types of what they may change (all, where that is not clear);
 - else once, preferably with half floats.
 
 A kernel that is plain (see `gate_plain`) has nothing that sm_80 lacks: sm_90's machine code tells for both, and sm_80

@@ -144,7 +144,9 @@ class Plan:
         if self.thorough:
             return entry.spec.text
         says, line = entry.text.says, entry.spec.line
-        return entry.spec.family(products=says(line, PRODUCTS), atomics=says(line, ATOMICS))
+        atomics = says(line, ATOMICS)
+        targets = entry.text.targets(line) if atomics else None
+        return entry.spec.family(products=says(line, PRODUCTS), atomics=atomics, targets=targets)
 
     def wanted(self) -> Iterator[tuple[Entry, int, bool]]:
         """(entry, arch, full) of all that should become known: front ends first, then machine code."""

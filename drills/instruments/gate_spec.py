@@ -69,17 +69,19 @@ class Spec:
         """A JSON-able dict of all fields. It shares them with this object: for reading only."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
-    def family(self, products: bool, atomics: bool) -> str:
+    def family(self, products: bool, atomics: bool, targets: frozenset[str] | None = None) -> str:
         """Text shared by specialisations that differ in sizes and alignment only.
 
-        products, atomics: what the kernel does. Either makes warps and stages count; atomics also every pointer's type,
-        products whether values have 16 bits or more: float16 and bfloat16 take the same registers and bytes. Flags,
-        dtypes and strings among the constants always count; integers above 0 are sizes and strides, and without an
-        argument (None) a kernel does less than with it.
+        products, atomics: what the kernel does. Either makes warps and stages count; products whether values have 16
+        bits or more: float16 and bfloat16 take the same registers and bytes; atomics the types of those pointers that
+        their targets depend on. targets: these, None for all. Flags, dtypes and strings among the constants always
+        count; integers above 0 are sizes and strides, and without an argument (None) a kernel does less than with it.
         """
         flags = {name: value for name, value in self.constants.items() if not is_size(value) and value is not None}
         pointers = {name: kind for name, kind in self.signature.items() if POINTS.search(str(kind))}
-        types = pointers if atomics else {name: width(str(kind)) for name, kind in pointers.items()}
+        types = {name: width(str(kind)) for name, kind in pointers.items()} if products else {}
+        if atomics:
+            types |= {name: kind for name, kind in pointers.items() if targets is None or name in targets}
         shape = [types, self.num_warps, self.num_stages] if products or atomics else []
         return json.dumps([self.kernel, self.line, flags, self.options, shape, self.closure], sort_keys=True)
 

@@ -16,6 +16,8 @@ from drills.instruments.meant import digest
 
 PRODUCTS = re.compile(r"\bdot(_scaled)?\b")
 ATOMICS = re.compile(r"\batomic_")
+GIVES = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.NamedExpr, ast.withitem)
+"""What gives a name a value."""
 
 
 class Text:
@@ -81,8 +83,27 @@ class Text:
             waiting += fresh
         return found
 
-    def _lines_reached(self, line: int) -> Iterator[str]:
-        """The lines of the functions that are reached, and those of no function."""
+    def targets(self, line: int) -> frozenset[str] | None:
+        """Names that the targets of atomics in the function around this line depend on; None where that is not clear.
+
+        It is not where a function that it calls, or what stands in no function, says anything of atomics.
+        """
+        kernel, *others = self.reached(line) or [None]
+        if kernel is None or ATOMICS.search("\n".join(self._lines_reached(line, without=kernel))):
+            return None
+        nodes = list(ast.walk(kernel))
+        calls = [one for one in nodes if isinstance(one, ast.Call) and _is_atomic(one.func)]
+        mentions = sum(map(_is_atomic, nodes))
+        if mentions != len(calls) or not all(one.args and not isinstance(one.args[0], ast.Starred) for one in calls):
+            return None
+        found = {name for one in calls for name in _mentioned(one.args[0])}
+        gives = [(set(_stored(one)), _mentioned(one)) for one in nodes if isinstance(one, GIVES)]
+        while more := {name for to, of in gives if to & found for name in of} - found:
+            found |= more
+        return frozenset(found)
+
+    def _lines_reached(self, line: int, without: ast.FunctionDef | None = None) -> Iterator[str]:
+        """The lines of the functions that are reached, and those of no function; those of one may be left out."""
         functions = self.reached(line)
         if not functions:
             yield from self.lines
@@ -90,7 +111,8 @@ class Text:
         inside = {number for one in self.functions for number in range(first(one), (one.end_lineno or one.lineno) + 1)}
         yield from (text for number, text in enumerate(self.lines, 1) if number not in inside)
         for one in functions:
-            yield from self.lines[first(one) - 1 : one.end_lineno]
+            if one is not without:
+                yield from self.lines[first(one) - 1 : one.end_lineno]
 
 
 def names(node: ast.AST) -> list[str]:
@@ -100,6 +122,28 @@ def names(node: ast.AST) -> list[str]:
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         return [(one.asname or one.name).split(".")[0] for one in node.names]
     return [node.name] if isinstance(node, ast.ClassDef) else []
+
+
+def _is_atomic(node: ast.AST) -> bool:
+    """Whether this is a word of Triton's for an atomic."""
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return ATOMICS.match(name) is not None
+
+
+def _mentioned(node: ast.AST) -> set[str]:
+    """All names in an expression, or in a statement without what stands inside it."""
+    parts = [node.iter] if isinstance(node, ast.For) else [node]
+    return {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}
+
+
+def _stored(node: ast.AST) -> Iterator[str]:
+    """Names that a statement gives a value to."""
+    parts = [node.target] if isinstance(node, ast.For) else [node]
+    return (one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name) and _is_stored(one))
+
+
+def _is_stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
 
 
 def first(function: ast.FunctionDef) -> int:

@@ -150,6 +150,33 @@ def test_a_kernel_without_an_argument_goes_with_the_one_that_has_it():
     assert [one for one in wanted(plan(without, given)) if one[2]] == [(1, 80, True), (1, 90, True)]
 
 
+ADDS = b"""import triton
+import triton.language as tl
+@triton.jit
+def copies_rows(v, s, count, D, B):
+    at = s + tl.arange(0, B)
+    tl.atomic_add({}, tl.load(v).to(tl.float32))
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "families"),
+    [(b"at + 1", 1), (b"count", 1), (b"v", 3), (b"s + tl.load(v)", 3), (b"*s", 3)],
+)
+def test_atomics_are_compiled_by_the_types_that_they_may_change(target, families):
+    text = ADDS.replace(b"{}", target)
+    line = 1 + text[: text.index(b"def ")].count(b"\n")
+    notes = [replace(spec(signature={"v": kind}), line=line) for kind in ("*fp16", "*bf16", "*fp32")]
+    assert sum(full and arch == 90 for _, arch, full in wanted(plan(*notes, text=text))) == families
+
+
+@pytest.mark.parametrize("more", [b"add = tl.atomic_add\n", b"@triton.jit\ndef tl_add(x):\n    tl.atomic_add(x, 1)\n"])
+def test_atomics_elsewhere_are_compiled_by_all_types(more):
+    text = ADDS.replace(b"{}", b"tl_add(s)" if b"def" in more else b"s") + more
+    line = 1 + text[: text.index(b"def copies")].count(b"\n")
+    assert Text(text).targets(line) is None
+
+
 def test_products_are_compiled_by_warps_and_width_atomics_by_type():
     kinds = ("*fp16", "*bf16", "*fp32")
     notes = [spec(num_warps=warps, signature={"v": kind}) for warps in (4, 8) for kind in kinds]
