@@ -45,6 +45,9 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 ADOPTION_SECONDS = 10.0
 
+FEW_COLLECTIONS = (10_000, 20, 20)
+"""Garbage is looked for seldom: with torch and pytest loaded that takes as long as a test's own work."""
+
 NOT_EXPLAINED = -1.0
 """Seconds for finding causes in the hidden run: its messages are not shown."""
 
@@ -196,8 +199,11 @@ def work(line: Line, others: list[int] | None = None, parent: int = 0) -> None:
         if told is None:
             return
         batch = Batch(settings, place, int(told["seed"]), told["made_with"])
+        gc.set_threshold(*FEW_COLLECTIONS)
         while (task := line.hear()) is not None:
             line.say(**answer(grader, batch, task["grade"]))
+            if not gc.get_freeze_count():
+                gc.freeze()  # what the first one loaded stays
     finally:
         grader.close()
 
