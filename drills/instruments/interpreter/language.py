@@ -18,7 +18,7 @@ from drills.instruments.interpreter.arithmetic import wide
 from drills.instruments.interpreter.device import replacements
 from drills.instruments.interpreter.meaning import Meaning, Semantic
 from drills.instruments.interpreter.operators import Operators
-from drills.instruments.interpreter.quick import Types
+from drills.instruments.interpreter.quick import Types, unwrapping
 from drills.instruments.interpreter.reduction import Ambiguous, reduce, scan
 
 OPERATORS = [
@@ -53,6 +53,8 @@ class Language:
         self.types = Types()
         self.set_attr(tl.tensor, "__init__", self.types.tensor_constructor(tl.tensor.__init__))
         self.set_attr(tl.block_type, "__init__", self.types.block_constructor(tl.block_type.__init__))
+        self.set_attr(tl.block_type, "to_ir", lambda block, builder: block)
+        self.set_attr(tl.core, "_unwrap_if_constexpr", unwrapping(tl.core._unwrap_if_constexpr))
         for module, name, own, ours in replacements(semantic):
             self.ours[id(own)] = ours
             self.set_attr(module, name, ours)

@@ -47,6 +47,11 @@ TURNED = ("add", "sub", "mul", "truediv")
 _new = object.__new__
 
 
+def whole(part: Any) -> bool:
+    """Whether this part of an index is a bare colon."""
+    return type(part) is slice and part.start is None and part.stop is None and part.step is None
+
+
 class Operators:
     """Makes tensors of numpy's results; remembers what tensors of one type and shape have in common."""
 
@@ -61,7 +66,22 @@ class Operators:
             for turned in (False, True) if name in TURNED else (False,):
                 method = f"__{'r' * turned}{name}__"
                 made[method] = self._operator(operation, kinds, result, turned, before(method))
+        made["__getitem__"] = self._indexing(before("__getitem__"))
         return made
+
+    def _indexing(self, original: Callable) -> Callable:
+        """x[:, None] and the like, at once; pointers, which remember where they came from, go Triton's way."""
+
+        def indexed(block: Any, index: Any) -> Any:
+            parts = index if type(index) is tuple else (index,)
+            handle = block.handle
+            if not block.type.is_block() or handle.dtype.is_ptr() or sum(map(whole, parts)) > handle.data.ndim:
+                return original(block, index)
+            if not all(one is None or whole(one) for one in parts):
+                return original(block, index)
+            return self._tensor(handle.data[parts], handle.dtype, True)
+
+        return indexed
 
     def _operator(self, operation: Any, kinds: frozenset, result: Any, turned: bool, original: Callable) -> Callable:
         adds = operation is np.add

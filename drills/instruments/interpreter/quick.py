@@ -68,6 +68,16 @@ class Types:
         return construct
 
 
+def unwrapping(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`_unwrap_if_constexpr`, at once for what can hold no constant."""
+    plainly = frozenset((tl.tensor, int, bool, float, str, type(None)))
+
+    def unwrap(one: Any) -> Any:
+        return one if type(one) in plainly else original(one)
+
+    return unwrap
+
+
 def numpy_types() -> Callable[[Any], np.dtype]:
     """The interpreter's table of numpy dtypes, by name; pointers are addresses."""
     original = plain._get_np_dtype
