@@ -8,6 +8,7 @@ Inputs are float16, bfloat16 or float32 with any strides, Hkv divides Hq, indice
 trusted: nothing is checked, and nothing is raised but what torch and Triton raise.
 """
 
+import functools
 import math
 
 import torch
@@ -657,14 +658,20 @@ def merge_states_kernel(
     tl.store(s_out + row, m + tl.log2(total), mask=live & (r % PIECES == 0))
 
 
+@functools.cache
+def gpu(device: torch.device):
+    """Its properties, asked for once: the launches below look at them more often than they compute."""
+    return torch.cuda.get_device_properties(device)
+
+
 def multiprocessors(q: torch.Tensor) -> int:
     """Of the GPU; the interpreter is taken for a GPU of four, so that splits are seen there too."""
-    return torch.cuda.get_device_properties(q.device).multi_processor_count if q.is_cuda else 4
+    return gpu(q.device).multi_processor_count if q.is_cuda else 4
 
 
 def overlap(q: torch.Tensor) -> bool:
     """Whether the GPU can start a launch before the one ahead of it is over: Hopper and later."""
-    return q.is_cuda and torch.cuda.get_device_capability(q.device) >= (9, 0)
+    return q.is_cuda and gpu(q.device).major >= 9
 
 
 def tile(q: torch.Tensor, rows: int, keys: int, programs: int) -> dict:
@@ -723,7 +730,7 @@ def bulk(q: torch.Tensor) -> bool:
 
     Its matrix instructions are Hopper's; later GPUs have others.
     """
-    hopper = q.is_cuda and torch.cuda.get_device_capability(q.device)[0] == 9
+    hopper = q.is_cuda and gpu(q.device).major == 9
     return hopper and q.element_size() == 2 and q.stride(2) == 1
 
 
@@ -735,11 +742,10 @@ def fetches(q: torch.Tensor, groups: int, kv_heads: int) -> bool:
 def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, other_keys: int, fetched: bool) -> int:
     """In how many parts `keys` shared keys are cut, beside launches that read `other_keys` keys.
 
-    fetched: by attend_bulk_kernel. With many rows then, the number with the least estimated time: a program takes a
-    multiprocessor, 4.2 TFLOP/s; those left over read 50 GB/s each, and what they have not read by then is read at
-    4.26 TB/s. With few rows memory is the limit: one program on every multiprocessor, or on a half or a quarter
-    of them where most, or nearly all, of the reading is elsewhere. No part is under 256 keys. Each is a state more to
-    write, read and merge: 15 at most, which with one own state the merge takes in one step.
+    fetched: by attend_bulk_kernel. With many rows then, the number with the least estimated time. With few rows memory
+    is the limit: one program on every multiprocessor, or on a half or a quarter of them where most, or nearly all, of
+    the reading is elsewhere. No part is under 256 keys. Each is a state more to write, read and merge: 15 at most,
+    which with one own state the merge takes in one step.
     """
     batch, heads, dim = q.shape
     most = max(1, min(keys // 256, 15))
@@ -748,15 +754,27 @@ def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, other_keys: int, fe
         rest = 0.25 if other_keys >= 8 * keys else 0.5 if other_keys >= 2 * keys else 1.0
         rest = 0.75 if fetched and keys <= other_keys < 2 * keys else rest
         return max(1, min(round(rest * multiprocessors(q) / max(1, programs)), most))
-    other_bytes = other_keys * kv_heads * dim * 4
+    key_bytes = kv_heads * dim * 4
+    return quickest(
+        most, programs, multiprocessors(q), 512 * dim * keys, keys * key_bytes, other_keys * key_bytes, q.numel() * 8
+    )
+
+
+@functools.cache
+def quickest(most, programs, processors, work, own_bytes, other_bytes, state_bytes) -> int:
+    """The number of parts, 1 to `most`, with the least estimated time. It depends on sizes alone, and is kept.
+
+    A program of `work` operations, divided by the parts, takes a multiprocessor, 4.2 TFLOP/s. Those left over read
+    50 GB/s each, and what they have not read by then is read at 4.26 TB/s.
+    """
 
     def microseconds(parts: int) -> float:
-        waves = triton.cdiv(programs * parts, multiprocessors(q))
-        shared = 7 + waves * 512 * dim * keys / parts / 4.2e6
-        left = other_bytes - max(0, multiprocessors(q) - programs * parts) * 50e3 * shared
-        reading = 5 + (other_bytes + keys * kv_heads * dim * 4) / 4.26e6
+        waves = triton.cdiv(programs * parts, processors)
+        shared = 7 + waves * work / parts / 4.2e6
+        left = other_bytes - max(0, processors - programs * parts) * 50e3 * shared
+        reading = 5 + (other_bytes + own_bytes) / 4.26e6
         shared += max(0, left) / 4.26e6
-        return max(shared, reading) + min(shared, reading) / 4 + parts * batch * heads * dim * 8 / 4.26e6
+        return max(shared, reading) + min(shared, reading) / 4 + parts * state_bytes / 4.26e6
 
     return min(range(1, most + 1), key=microseconds)
 
