@@ -5,6 +5,8 @@ chosen that nothing is left that they could fail by. With the same way through t
 have the same result) and the same types, what differs are numbers, and it can fail by
 
 - a value that counts as it is ("is"): each is seen, on each way;
+- a constant that is not known, since it is made of others, or of types, in a way that is not understood ("mixed"): all
+  that it is made of is seen together, and if it is a tensor's extent, together with the other extents;
 - a constant that meets tensors ("within"): one between each two limits is seen, on each way;
 - an extent of a tensor ("side"): one that is no power of two is seen itself, and so is 1, which fits everything;
 - extents that do not fit each other: of each two, it is seen that they are equal, that they differ, that one is 1;
@@ -29,8 +31,9 @@ from typing import Any
 
 from drills.instruments.gate_spec import POINTS, Spec
 from drills.instruments.gate_text import Text
-from drills.instruments.gate_walk import OTHER, TENSOR, Known, Note, Unclear, Walk
+from drills.instruments.gate_walk import TENSOR, TYPES, Kind, Known, Note, Unclear, Walk
 
+OF_TYPES = Kind(frozenset([TYPES]))
 SCALARS = (int, bool, float, type(None))
 
 LARGE = 1 << 20
@@ -56,12 +59,12 @@ class View:
 def view(text: Text, spec: Spec) -> View:
     """Of a launch of a kernel in this file."""
     group = json.dumps([spec.kernel, spec.line, spec.options, spec.closure, spec.names], sort_keys=True)
+    kinds = _kinds(spec)
     try:
-        walk = Walk(text, spec.line, _given(spec), *_circumstances(text, spec))
+        walk = Walk(text, spec.line, _given(spec), tuple(kinds), *_circumstances(text, spec))
     except (Unclear, RecursionError):
         alone = hash((group, spec.front))
         return View(group, frozenset([alone]), alone, 0)
-    kinds = _kinds(spec)
     way = hash((group, tuple((note.value, note.place) for note in walk.notes if note.how == "if")))
     extents = [value for value, _ in {(note.value, note.of) for note in walk.notes if note.how == "side"}]
     size = math.prod(one for one in extents if one > 0)
@@ -69,6 +72,9 @@ def view(text: Text, spec: Spec) -> View:
     traits |= {hash(("type", way, one)) for one in kinds}
     traits |= {hash(("value", way, _told(note, walk))) for note in walk.notes}
     traits |= {hash(("fit", way, *one)) for one in _fits(walk.notes)}
+    if walk.blurred:
+        joint = walk.blurred.union(*(note.of for note in walk.notes if note.how == "side"))
+        traits.add(hash(("blurred", way, walk.those(joint))))
     if size > LARGE or any(one > WIDE for one in extents):
         traits.add(hash((group, spec.front)))
     pointers = tuple(one for one in kinds if walk.strict and POINTS.search(one[1]))
@@ -100,7 +106,8 @@ def enough(views: Sequence[View], seen: Collection[int]) -> list[int]:
 def _given(spec: Spec) -> dict[str, Any]:
     """What the kernel's parameters are, for `Walk`."""
     given: dict[str, Any] = {name: TENSOR for name, kind in spec.signature.items() if isinstance(kind, str)}
-    given |= {name.partition(".")[0]: OTHER for name in spec.constants}
+    given |= {name: OF_TYPES for name, kind in spec.signature.items() if not isinstance(kind, str)}
+    given |= {name.partition(".")[0]: OF_TYPES for name in spec.constants}
     plain = {name: value for name, value in spec.constants.items() if type(value) in SCALARS and "." not in name}
     return given | {name: Known(value, frozenset([name])) for name, value in plain.items()}
 

@@ -10,6 +10,8 @@ notes what counts:
     if PIECES > 1:                          # "if": whether it is; what stands there is walked only if it is
         row = r // PIECES                   # "within": PIECES is an integer from 2 to 2^15 - 1
     tl.static_assert(D < 512)               # "is": True
+    B: tl.constexpr = share_of(D)           # what this is, is not known here; it is "mixed" of D,
+    if x.dtype.element_ty == tl.float16:    # and this of the types: what it is mixed of counts where it decides
 
 A value that is used in a way that is not understood is noted as it is. Text that is not understood is `Unclear`.
 Never runs what it reads. Imports neither torch nor triton.
@@ -69,8 +71,15 @@ class Unclear(Exception):
     """Text that is not understood here."""
 
 
+TYPES = "the types"
+"""Stands among sizes for what depends on arguments' types."""
+
+
 class Note(NamedTuple):
-    """Something that counts. how: "side", "is", "if" or "within". place: the calls, and where. of: its sizes."""
+    """Something that counts. how: "side", "is", "if", "within" or "mixed". place: the calls, and where. of: its sizes.
+
+    Of what is mixed, the value is that of all that it depends on, in which TYPES may be. An "if" may be so.
+    """
 
     how: str
     value: Any
@@ -86,12 +95,25 @@ class Known:
     sizes: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True)
 class Kind:
-    """What is no known constant."""
+    """What is no known constant. sizes: if it is an unknown one, all that it is computed of, and TYPES."""
+
+    sizes: frozenset[str] = frozenset()
+    tensor: bool = False
 
 
-TENSOR, OTHER = Kind(), Kind()
+TENSOR, OTHER = Kind(tensor=True), Kind()
 """A tensor for sure; anything."""
+
+
+SHAPE = Kind(frozenset(["a shape"]))
+"""A tensor's extents, as they are: they count where they came from."""
+
+
+def mixed(*kinds: Any) -> Kind:
+    """What is computed of these in a way that is not known."""
+    return Kind(frozenset().union(*(mixed(*one).sizes if isinstance(one, tuple) else one.sizes for one in kinds)))
 
 
 class File:
@@ -153,12 +175,12 @@ class Walk:
     """One walk. notes: what counts, in the order of the text. literals: extents of tensors that are the same for all.
 
     strict: whether a word is used that asks more of tensors' extents than that they fit each other.
+    blurred: what the extents that are not known here depend on. values: the parameters that are constants, and TYPES.
     """
 
-    def __init__(self, text: Text, line: int, given: dict[str, Any], trusted: bool, small: bool) -> None:
-        """line: the kernel's. given: what its parameters are. trusted: whether tl is what the text says.
-
-        small: whether there are integers of 8 bits.
+    def __init__(self, text: Text, line: int, given: dict[str, Any], types: Any, trusted: bool, small: bool) -> None:
+        """line: the kernel's. given: what its parameters are. types: their types. trusted: whether tl is what the text
+        says. small: whether there are integers of 8 bits.
         """
         self.file = file_of(text)
         kernel = next((one for one in self.file.functions if first(one) <= line <= one.lineno), None)
@@ -170,6 +192,8 @@ class Walk:
         self.calls: tuple[Any, ...] = ()
         self.place: tuple[Any, ...] = ()
         self.literals: set[int] = set()
+        self.blurred: frozenset[str] = frozenset()
+        self.values = {TYPES: types, **{name: one.value for name, one in given.items() if isinstance(one, Known)}}
         self.limits = [one for one in LIMITS if small or one not in BYTES]
         self.says_tl = self.file.says_tl and trusted
         self.function(kernel, given)
@@ -184,7 +208,11 @@ class Walk:
         self.calls = before
         return kind
 
-    def note(self, how: str, known: Known, value: Any, part: Any = 0) -> None:
+    def those(self, sizes: Iterable[str]) -> tuple[Any, ...]:
+        """These, and what they are."""
+        return tuple((name, self.values[name]) for name in sorted(sizes) if name in self.values)
+
+    def note(self, how: str, known: Known | Kind, value: Any, part: Any = 0) -> None:
         """Something that counts of a constant. part: which of several at this place."""
         self.notes.append(Note(how, value, (*self.calls, self.place, part), known.sizes))
 
@@ -194,7 +222,7 @@ class Frame:
 
     def __init__(self, walk: Walk, body: Body, given: dict[str, Any]) -> None:
         self.walk, self.code, self.given = walk, body, given
-        self.anything = set(body.doubtful)
+        self.anything = dict.fromkeys(body.doubtful, OTHER)
         self.nested = 0
 
     def settle(self) -> Any:
@@ -202,27 +230,27 @@ class Frame:
         notes = self.walk.notes
         begun = len(notes)
         changed = [name for name in sorted(self.code.stored & set(self.given)) if self.given[name] is not TENSOR]
-        self.anything.update(changed)
+        self.anything |= {name: mixed(self.given[name]) for name in changed}
         while True:
             del notes[begun:]
-            known = len(self.anything)
+            known = dict(self.anything)
             self.returned: list[Any] = []
             self.kinds = {
                 **self.given,
                 **dict.fromkeys(self.code.stored, TENSOR),
-                **dict.fromkeys(self.anything, OTHER),
+                **self.anything,
             }
             for name in changed:
                 self.count(self.given[name])
             self.body(self.code.statements)
-            if len(self.anything) == known:
+            if self.anything == known:
                 return self.result()
 
     def result(self) -> Any:
         """What is returned, without constants: they counted."""
         if len(self.returned) == 1 and isinstance(self.returned[0], tuple):
-            return tuple(TENSOR if one is TENSOR else OTHER for one in self.returned[0])
-        return TENSOR if self.returned and all(one is TENSOR for one in self.returned) else OTHER
+            return tuple(TENSOR if one is TENSOR else mixed(one) for one in self.returned[0])
+        return TENSOR if self.returned and all(one is TENSOR for one in self.returned) else mixed(*self.returned)
 
     # Statements
 
@@ -264,7 +292,7 @@ class Frame:
         elif isinstance(node, ast.While):
             kind = self.kind(node.test)
             self.at(node)
-            self.count(kind)
+            self.unsure(kind)
             self.inside([*node.body, *node.orelse])
         elif isinstance(node, ast.For):
             self.loop(node)
@@ -276,12 +304,13 @@ class Frame:
             if isinstance(kind, Known) and kind.value is not None:
                 self.bounds(kind)
             elif kind is not TENSOR:
-                self.count(kind)
-                self.demote(target.id)
+                self.constants(kind)
+                self.demote(target.id, kind)
         elif isinstance(target, ast.Tuple):
-            parts = kind if isinstance(kind, tuple) and len(kind) == len(target.elts) else [OTHER] * len(target.elts)
+            whole = [mixed(kind)] * len(target.elts)
+            parts = kind if isinstance(kind, tuple) and len(kind) == len(target.elts) else whole
             if parts is not kind:
-                self.count(kind)
+                self.constants(kind)
             for one, part in zip(target.elts, parts, strict=True):
                 self.assign(one, part)
         else:
@@ -294,17 +323,16 @@ class Frame:
         kind, name = self.kind(node.value), node.target.id
         self.at(node)
         if not isinstance(kind, Known) or self.nested or name not in self.code.once or name in self.given:
-            self.count(kind)
-            self.demote(name)
+            self.constants(kind)
+            self.demote(name, kind)
         elif "constexpr" in ast.unparse(node.annotation):
             self.kinds[name] = kind
         else:
             self.assign(node.target, kind)
 
-    def demote(self, name: str) -> None:
-        """A name of this function's that may be no tensor."""
-        self.anything.add(name)
-        self.kinds[name] = OTHER
+    def demote(self, name: str, kind: Any) -> None:
+        """A name of this function's that may be no tensor, but something like this."""
+        self.anything[name] = self.kinds[name] = mixed(kind, self.anything.get(name, OTHER))
 
     def branch(self, node: ast.If) -> None:
         """Of a test of constants, only the branch that is taken is looked at."""
@@ -313,7 +341,7 @@ class Frame:
         if isinstance(test, Known):
             self.inside(node.body if self.decide(test) else node.orelse)
             return
-        self.count(test)
+        self.unsure(test)
         self.inside(node.body)
         self.inside(node.orelse)
 
@@ -323,8 +351,8 @@ class Frame:
         if not isinstance(call, ast.Call) or not isinstance(node.target, ast.Name) or node.orelse:
             raise Unclear
         counted = self.word(call.func) == "range" or self.builtin(call.func) == "range"
-        for one in call.args:
-            kind = self.kind(one)
+        given = [self.kind(one) for one in call.args]
+        for one, kind in zip(call.args, given, strict=True):
             self.at(one)
             if counted and isinstance(kind, Known):
                 self.bounds(kind)
@@ -332,7 +360,7 @@ class Frame:
                 self.count(kind)
         self.keywords(call)
         if not counted:
-            self.demote(node.target.id)
+            self.demote(node.target.id, mixed(*given))
         self.inside(node.body)
 
     # Expressions
@@ -345,12 +373,13 @@ class Frame:
         look = LOOKS.get(type(node))
         if look is not None:
             return look(self, node)
+        parts = []
         for one in ast.iter_child_nodes(node):
             if isinstance(one, ast.expr):
-                kind = self.kind(one)
+                parts.append(self.kind(one))
                 self.at(one)
-                self.count(kind)
-        return OTHER
+                self.count(parts[-1])
+        return mixed(*parts)
 
     def literal(self, node: ast.Constant) -> Any:
         """A number in the text is known; what else there may be is the same for all launches."""
@@ -374,9 +403,12 @@ class Frame:
         for part, one in enumerate((left, right)):
             if tensor and compute is not None and isinstance(one, Known):
                 self.bounds(one, part)
+            elif tensor:
+                self.constants(one, part)
             else:
                 self.count(one, part)
-        return TENSOR if tensor else OTHER
+        whole = mixed(left, right)
+        return TENSOR if tensor else Kind(whole.sizes | self.walk.values.keys()) if whole.sizes & SHAPE.sizes else whole
 
     def operated(self, node: ast.BinOp) -> Any:
         """left + right."""
@@ -396,7 +428,19 @@ class Frame:
             return Known((left.value is None) is isinstance(node.ops[0], ast.Is), left.sizes)
         self.count(left)
         self.count(right, 1)
-        return OTHER
+        return mixed(left, right)
+
+    def joined(self, node: ast.BoolOp) -> Any:
+        """left and right."""
+        parts = [self.kind(one) for one in node.values]
+        if all(isinstance(one, Known) for one in parts):
+            every = isinstance(node.op, ast.And)
+            value = next((one.value for one in parts if bool(one.value) is not every), parts[-1].value)
+            return Known(value, mixed(*parts).sizes)
+        for one, kind in zip(node.values, parts, strict=True):
+            self.at(one)
+            self.count(kind)
+        return mixed(*parts)
 
     def turned(self, node: ast.UnaryOp) -> Any:
         """-operand."""
@@ -407,7 +451,7 @@ class Frame:
             if isinstance(node.op, ast.Not):
                 return Known(not kind.value, kind.sizes)
         self.count(kind)
-        return TENSOR if kind is TENSOR else OTHER
+        return TENSOR if kind is TENSOR else mixed(kind)
 
     def either(self, node: ast.IfExp) -> Any:
         """body if test else orelse."""
@@ -415,10 +459,12 @@ class Frame:
         self.at(node)
         if isinstance(test, Known):
             return self.kind(node.body if self.decide(test) else node.orelse)
-        for part, one in enumerate((test, self.kind(node.body), self.kind(node.orelse))):
+        self.unsure(test)
+        parts = self.kind(node.body), self.kind(node.orelse)
+        for part, one in enumerate(parts, 1):
             self.at(node)
             self.count(one, part)
-        return TENSOR if test is TENSOR else OTHER
+        return TENSOR if test is TENSOR else mixed(test, *parts)
 
     def several(self, node: ast.Tuple) -> Any:
         """one, another."""
@@ -429,16 +475,18 @@ class Frame:
         whole = self.kind(node.value)
         inner = self.kind(node.slice)
         self.at(node)
-        self.count(whole)
-        self.count(inner, 1)
-        return TENSOR if whole is TENSOR else OTHER
+        self.constants(whole)
+        self.constants(inner, 1)
+        return TENSOR if whole is TENSOR else mixed(whole, inner)
 
     def of(self, node: ast.Attribute) -> Any:
         """value.attr."""
         kind = self.kind(node.value)
         self.at(node)
-        self.count(kind)
-        return OTHER
+        self.constants(kind)
+        if kind is TENSOR:
+            return SHAPE if node.attr == "shape" else Kind(frozenset([TYPES]))
+        return mixed(kind, Kind(frozenset([TYPES]))) if node.attr in ("dtype", "type") else mixed(kind)
 
     def called(self, node: ast.Call) -> Any:
         """A call of a helper, of a word of Triton's, or of what is not known."""
@@ -449,7 +497,7 @@ class Frame:
         if not word and isinstance(node.func, ast.Attribute):
             whole = self.kind(node.func.value)
             self.at(node.func)
-            self.count(whole)
+            self.constants(whole)
         method = node.func.attr if whole is TENSOR else ""
         if word not in PLAIN and method not in PLAIN and self.builtin(node.func) != "float":
             self.walk.strict = True
@@ -460,6 +508,8 @@ class Frame:
             self.at(node.args[number])
             if number == shape:
                 self.sides(node.args[number], one)
+            elif word in PLAIN and word != "static_assert" or method in PLAIN:
+                self.constants(one)
             else:
                 self.count(one)
         self.keywords(node)
@@ -467,7 +517,9 @@ class Frame:
             self.walk.strict = True
             return OTHER
         kept = word in KEEP and arguments and arguments[0] is TENSOR
-        return TENSOR if word in MAKE or kept or method in KEEP else OTHER
+        if word in MAKE or kept or method in KEEP:
+            return TENSOR
+        return OTHER if whole is TENSOR or (word and word not in ("cdiv", "constexpr")) else mixed(whole, *arguments)
 
     def helped(self, helper: ast.FunctionDef, node: ast.Call) -> Any:
         """A call of a function of the file's."""
@@ -481,8 +533,8 @@ class Frame:
         for name, kind in given.items():
             if isinstance(kind, tuple):
                 self.walk.strict = True
-                self.count(kind, name)
-                given[name] = OTHER
+                self.constants(kind, name)
+                given[name] = mixed(kind)
         return self.walk.function(helper, given)
 
     def keywords(self, call: ast.Call) -> None:
@@ -492,7 +544,7 @@ class Frame:
                 raise Unclear
             kind = self.kind(one.value)
             self.at(one.value)
-            self.count(kind)
+            self.constants(kind)
 
     def word(self, function: ast.expr) -> str:
         """Which of the language's words this is; "" for none."""
@@ -511,13 +563,26 @@ class Frame:
         """Where we are: to be said before something counts."""
         self.walk.place = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
 
-    def count(self, kind: Any, part: Any = 0) -> None:
-        """The value itself. part: which of several that stand here."""
+    def constants(self, kind: Any, part: Any = 0) -> None:
+        """Known values themselves. part: which of several that stand here."""
         if isinstance(kind, tuple):
             for number, one in enumerate(kind):
-                self.count(one, (part, number))
+                self.constants(one, (part, number))
         elif isinstance(kind, Known) and kind.sizes:
             self.walk.note("is", kind, kind.value, part)
+
+    def count(self, kind: Any, part: Any = 0) -> None:
+        """The value itself, known or not."""
+        self.constants(kind, part)
+        made = mixed(kind)
+        if not isinstance(kind, Known) and made.sizes - SHAPE.sizes:
+            self.walk.note("mixed", made, self.walk.those(made.sizes), part)
+
+    def unsure(self, test: Any) -> None:
+        """Which way is taken is not known here, but what decides it."""
+        self.count(test)
+        if mixed(test).sizes:
+            self.walk.note("if", mixed(test), self.walk.those(mixed(test).sizes))
 
     def sides(self, node: ast.expr, kind: Any) -> None:
         """The extents of a tensor. A name from outside the function may be any."""
@@ -526,6 +591,7 @@ class Frame:
         for part, one in enumerate(kind if isinstance(kind, tuple) else (kind,)):
             if not isinstance(one, Known) or type(one.value) is not int:
                 self.count(one)
+                self.walk.blurred |= mixed(one).sizes - SHAPE.sizes
             elif one.sizes:
                 self.walk.note("side", one, one.value, part)
             else:
@@ -552,6 +618,7 @@ LOOKS = {
     ast.Name: lambda frame, node: frame.name(node.id),
     ast.BinOp: Frame.operated,
     ast.Compare: Frame.compared,
+    ast.BoolOp: Frame.joined,
     ast.UnaryOp: Frame.turned,
     ast.IfExp: Frame.either,
     ast.Call: Frame.called,

@@ -151,6 +151,46 @@ def turns_float_in_a_loop(a, b, mask, step, K: tl.constexpr, M: tl.constexpr, N:
 
 
 @triton.jit
+def one_type_has_a_side_of_its_own(
+    a, b, mask, step, K: tl.constexpr, M: tl.constexpr, N: tl.constexpr, FLAG: tl.constexpr
+):
+    if b.dtype.element_ty == tl.float32:
+        tl.store(a + tl.arange(0, K), 0.0)
+
+
+@triton.jit
+def a_side_is_made_of_a_type_and_a_size(
+    a, b, mask, step, K: tl.constexpr, M: tl.constexpr, N: tl.constexpr, FLAG: tl.constexpr
+):
+    BYTES: tl.constexpr = M * 16 // b.dtype.element_ty.primitive_bitwidth
+    tl.store(a + tl.arange(0, BYTES), 0.0)
+
+
+@triton.jit
+def flag_and_size_together(a, b, mask, step, K: tl.constexpr, M: tl.constexpr, N: tl.constexpr, FLAG: tl.constexpr):
+    if FLAG and N > 16:
+        tl.store(a + tl.arange(0, K), 0.0)
+
+
+@triton.jit
+def parts_are_no_power_of_two(a, b, mask, step, K: tl.constexpr, M: tl.constexpr, N: tl.constexpr, FLAG: tl.constexpr):
+    PARTS: tl.constexpr = tl.cdiv(K, M)
+    tl.store(a + tl.arange(0, PARTS), 0.0)
+
+
+@triton.constexpr_function
+def quotient_of(whole, part):
+    return whole // part
+
+
+@triton.jit
+def a_function_makes_the_side(a, b, mask, step, K: tl.constexpr, M: tl.constexpr, N: tl.constexpr, FLAG: tl.constexpr):
+    SHARE: tl.constexpr = quotient_of(K, M)
+    tl.static_assert(SHARE > 0)
+    tl.store(a + tl.arange(0, N), 0.0)
+
+
+@triton.jit
 def all_is_well(a, b, mask, step, K: tl.constexpr, M: tl.constexpr, N: tl.constexpr, FLAG: tl.constexpr):
     PIECES: tl.constexpr = K // 8
     r = tl.arange(0, M)
