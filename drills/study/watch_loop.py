@@ -69,6 +69,7 @@ class Loop:
             if sys.stdin in ready:
                 for key in self.terminal.keys().casefold():
                     self.key(key)
+        self.state.drop_outdated()
 
     def look_at(self) -> None:
         """Grade what the learner is at, or say why there is nothing to grade."""
@@ -85,11 +86,13 @@ class Loop:
         self.view.running(self.state, f"grading {at}" if self.engine.ready else "starting: loading torch and triton")
 
     def say_if_slow(self) -> None:
-        """What runs has said nothing for a while: say how long a call may take."""
+        """What runs has said nothing for a while: say how long a call may take, and show no verdict of another text."""
         if self.progress and not self.view.covered and time.monotonic() - self.since >= SLOW:
             title, count = self.progress
             note = f"{count} · a call may take {self.engine.facts['timeout']:g} s"
             room = self.view.console.width - 2 - len(note)
+            self.state.drop_outdated()
+            self.view.draw(self.state)
             self.view.running(self.state, words.cap(words.clean(title), room) + note)
             self.progress = None
 

@@ -19,6 +19,7 @@ class State:
     """selections: what is watched. passed: names ("l4.merge_state") whose code, as it is now, has passed.
 
     results: (stem, exercise) → its newest verdict. undecided: the exercise of which the compile level is still out.
+    outdated: the (stem, exercise) whose verdict is of the text before, kept so that a quick new one replaces it.
     facts: device, isolation and instruments, as the newest grade has them. trouble: one line that the learner must see.
     """
 
@@ -30,6 +31,7 @@ class State:
     results: dict[tuple[str, str], ExerciseResult] = field(default_factory=dict)
     problems: dict[str, Failure | None] = field(default_factory=dict)
     undecided: str = ""
+    outdated: tuple[str, str] | None = None
     facts: Grade | None = None
     trouble: str = ""
 
@@ -92,10 +94,18 @@ class State:
             self.passed.discard(f"{stem.split('_', 1)[0]}.{name}")
             if name != self.exercise or name not in new.begun:
                 self.results.pop((stem, name), None)
+            else:
+                self.outdated = stem, name
+
+    def drop_outdated(self) -> None:
+        """Forget a verdict of the text before: the new one does not come at once."""
+        if self.outdated:
+            self.results.pop(self.outdated, None)
+            self.outdated = None
 
     def graded(self, grade: Grade, whole: bool) -> None:
         """Take in a verdict: of one exercise without its compile level, or whole."""
-        self.facts, self.undecided = grade, ""
+        self.facts, self.undecided, self.outdated = grade, "", None
         for lesson in grade.lessons:
             self.problems[lesson.stem] = lesson.problem
             for exercise in lesson.exercises:

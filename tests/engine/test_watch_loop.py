@@ -9,6 +9,7 @@ from sample_watch import ALL, NAMES_4, state
 from drills.errors import WrongUse
 from drills.report.console import open_console
 from drills.study import watch_loop
+from drills.study.watch_files import Snapshot
 from drills.study.watch_loop import Loop
 from drills.study.watch_view import CLEAR, REWRITE, Screen
 
@@ -109,3 +110,23 @@ def test_a_call_that_takes_long_is_said_to_have_a_limit_once(loop, monkeypatch):
     before = loop.view.console.file.getvalue()
     loop.say_if_slow()
     assert loop.view.console.file.getvalue() == before
+
+
+def test_a_slow_call_takes_the_verdict_of_the_text_before_off_the_screen(loop, monkeypatch):
+    monkeypatch.setattr(watch_loop.time, "monotonic", lambda: 100.0)
+    loop.state.graded(ALL, True)
+    loop.files = SimpleNamespace(now={"l4_merge_states": Snapshot(loop.state.file.source, {"merge_state": "newer"})})
+    loop.saved("l4_merge_states")
+    assert loop.state.state_of("merge_state") == "passed"
+    loop.heard({"title": "merge_state · two states", "done": 0, "total": 24})
+    loop.since -= watch_loop.SLOW
+    loop.say_if_slow()
+    assert "> merge_state                   ...\n" in loop.view.console.file.getvalue().rpartition(CLEAR)[2]
+    assert last_line(loop).endswith("a call may take 2.5 s")
+
+
+def test_a_verdict_of_the_text_is_kept_however_long_the_rest_takes(loop):
+    loop.state.saved("l4_merge_states", Snapshot(loop.state.file.source, {"merge_state": "newer"}))
+    loop.state.graded(ALL, False)
+    loop.state.drop_outdated()
+    assert loop.state.state_of("merge_state") == "passed"
