@@ -212,6 +212,8 @@ def _exercise(lesson: Entry, text: str) -> str:
 def _no_lesson(text: str, wanted: str, known: list[Entry]) -> str:
     if not known:
         return f'no lesson "{text}": there are no lessons here'
+    if text and Path(text).is_dir():
+        return f'"{text}" is a folder and no lesson: there are {_either([one.short for one in known], "and")}'
     names = {one.stem: one.short for one in known} | {one.short: one.short for one in known}
     names |= {one.stem.split("_", 1)[1]: one.short for one in known}
     names |= {name: f"{one.short}.{name}" for one in known if not one.missing for name in one.exercises}

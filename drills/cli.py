@@ -7,9 +7,12 @@ that an old Python gets a line to read.
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
 
 from drills import commands, ctrl_c, errors
 
@@ -44,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         package = (getattr(error, "name", None) or "").split(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if package not in ("", "drills"):
-            _say(f"{package} is not installed: python -m pip install -r requirements.txt")
+            _say(f"{package} is not installed{_where_packages_are()}")
             return errors.GRADER_FAILED
         if debug:
             import traceback
@@ -64,13 +67,13 @@ def _run(arguments: list[str]) -> int:
         )
     if command is not None:
         rest = arguments[1:]
-        parser = argparse.ArgumentParser(f"{PROGRAM} {command.name}", description=_sentence(command.says))
+        parser = _Parser(f"{PROGRAM} {command.name}", description=_sentence(command.says))
     else:
         command, rest = GRADING, arguments
-        parser = argparse.ArgumentParser(
+        parser = _Parser(
             PROGRAM,
             usage="%(prog)s [LESSON[.EXERCISE] ...] [options]\n       %(prog)s COMMAND [options]",
-            description="Grades your answers in mine/: all of them, or the lessons and exercises that you name.",
+            description="Grades your answers in mine/: all of them, or those that you name.",
             epilog=_epilog(commands.available()) if {"-h", "--help"} & set(arguments) else "",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
@@ -83,9 +86,48 @@ def _run(arguments: list[str]) -> int:
         raise errors.WrongUse(f'"{misplaced}" comes first: python {PROGRAM} {misplaced} …')
     from drills.report.console import open_console
 
+    if command is GRADING:
+        _check_is_lesson(options.names)
     console = open_console(color=not options.no_color, plain=options.plain)
     with ctrl_c.interrupts():
         return module.run(options, console)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says of an option that there is not which one may have been meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the program, with a line that fits the terminal."""
+        unknown = next((word for word in message.split() if word.startswith("--")), "")
+        if message.startswith("unrecognized arguments") and unknown:
+            known = [name for action in self._actions for name in action.option_strings]
+            near = difflib.get_close_matches(unknown.split("=")[0], known, n=1)
+            message += f": did you mean {near[0]}?" if near else f": {self.prog} --help names the options"
+        self.print_usage(sys.stderr)
+        self.exit(errors.WrongUse.code, f"{_fitting(f'{self.prog}: error: {message}')}\n")
+
+
+def _check_is_lesson(texts: list[str]) -> None:
+    """WrongUse where what is no lesson looks like a command."""
+    from drills import catalog
+
+    known = {name: name for name in commands.available()} | {"help": "--help"}
+    near = difflib.get_close_matches(texts[0].casefold(), known, n=1, cutoff=0.7) if texts else []
+    if not near:
+        return
+    try:
+        catalog.find(texts[0])
+    except errors.WrongUse:
+        meant = f"python {PROGRAM} {known[near[0]]}"
+        raise errors.WrongUse(f'no lesson or command "{texts[0]}": did you mean  {meant}') from None
+
+
+def _where_packages_are() -> str:
+    """What to do about a missing package: enter this folder's environment if there is one, else install."""
+    here = commands.ROOT / ".venv"
+    if (here / "bin" / "python").exists() and Path(sys.prefix).resolve() != here.resolve():
+        return f" for {sys.executable}, but there is a .venv here: source .venv/bin/activate"
+    return ": python -m pip install -r requirements.txt"
 
 
 def _add_screen_options(parser: argparse.ArgumentParser) -> None:
@@ -107,14 +149,23 @@ def _sentence(says: str) -> str:
 
 
 def _say(text: str) -> None:
+    print(_fitting(f"{PROGRAM}: {_shown(text)}"), file=sys.stderr)
+
+
+def _shown(text: str) -> str:
     from drills.report import words
 
-    line = f"{PROGRAM}: {words.clean_lines(text, 1000)}"
+    return words.clean_lines(text, 1000)
+
+
+def _fitting(line: str) -> str:
+    """A line for standard error: wrapped on a terminal, one line elsewhere."""
     if not sys.stderr.isatty():
-        print(words.clean(line, 1200), file=sys.stderr)
-        return
+        from drills.report import words
+
+        return words.clean(line, 1200)
     import shutil
 
     from drills.study.prose import wrapped
 
-    print(wrapped(line, shutil.get_terminal_size().columns), file=sys.stderr)
+    return wrapped(line, shutil.get_terminal_size().columns)

@@ -11,7 +11,7 @@ import pytest
 from repository_of_its_own import build, grade
 
 ENGINE = Path(__file__).parent
-SESSION = '''
+SESSION = """
 import os
 from sample_grades import SCREENS
 
@@ -21,7 +21,7 @@ def grade(request):
     if os.environ["SCREEN"] == "broken":
         raise RuntimeError("out of\\nchalk")
     return SCREENS[os.environ["SCREEN"]]
-'''
+"""
 
 
 @pytest.fixture
@@ -59,6 +59,12 @@ def test_the_exit_code_is_the_verdict(root, screen, code):
         ("--timeout nan", "nan is no number of seconds above 0"),
         ("--timeout soon", "soon"),
         ("--seed x", "invalid int value: 'x'"),
+        ("l4 --no-colour", "unrecognized arguments: --no-colour: did you mean --no-color?"),
+        ("l4 --sed=3", "did you mean --seed?"),
+        ("l4 --fast", "--help names the options"),
+        ("lst", 'no lesson or command "lst": did you mean python grade.py list'),
+        ("help", "did you mean python grade.py --help"),
+        ("drills", '"drills" is a folder and no lesson: there are l'),
         ("--plain list", '"list" comes first: python grade.py list'),
     ],
 )
@@ -122,6 +128,14 @@ def test_a_missing_package_is_named(root):
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert done.stderr == "grade.py: rich is not installed: python -m pip install -r requirements.txt\n"
+
+
+def test_without_the_environment_that_is_there_one_is_told_to_enter_it(root):
+    (root / ".venv" / "bin").mkdir(parents=True)
+    (root / ".venv" / "bin" / "python").touch()
+    code = "import sys; sys.modules['rich'] = None; from drills.cli import main; sys.exit(main(['list']))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=False)
+    assert done.stderr.endswith(", but there is a .venv here: source .venv/bin/activate\n")
 
 
 def on_a_terminal(root, line, **environment):
