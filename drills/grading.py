@@ -23,7 +23,7 @@ from drills.sandbox import isolation
 from drills.study import environment
 
 NEEDED = ("torch", "triton", "numpy", "pytest", "safetensors")
-SUGGESTED = ("hint", "show")
+SUGGESTED = ("hint", "list", "show")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ import textwrap
 from rich.console import Console
 from rich.text import Text
 
-from drills.report import verdict, words
+from drills.report import kinds, verdict, words
 from drills.report.model import ExerciseResult, Failure, Grade, LessonResult, TestResult
 from drills.report.rows import BAD, QUIET, TITLE
 
@@ -32,6 +32,7 @@ def failure_lines(grade: Grade, console: Console) -> list[Text]:
     lines += _source_lines(lesson, exercise, failure.line, failure.source, console)
     lines += field("expected", failure.expected, console)
     lines += field("likely", failure.likely, console, style="bold")
+    lines += field("compile", _on_a_gpu(exercise, failure), console, style="bold")
     lines += field("read", failure.read, console)
     lines += field("printed", test.printed if test else "", console)
     lines += field("also", _others(exercise, test, failure), console, style=QUIET)
@@ -75,6 +76,18 @@ def _source_lines(
         code.truncate(room, overflow="ellipsis")
         lines.append(Text.assemble(_INDENT, " " * LABEL_WIDTH, code))
     return lines
+
+
+def _on_a_gpu(exercise: ExerciseResult | None, shown: Failure) -> str:
+    """What the compiler refuses, where nothing else says why the exercise fails."""
+    explained = shown.read or (shown.likely and shown.kind not in kinds.UNEXPLAINED)
+    if not exercise or explained or shown.level == "compile":
+        return ""
+    found = next((one.failure for one in exercise.tests if one.failure and one.failure.level == "compile"), None)
+    if not found:
+        return ""
+    place = f"line {found.line}: " if found.line else ""
+    return place + (found.likely or found.got)
 
 
 def _others(exercise: ExerciseResult | None, test: TestResult | None, shown: Failure) -> str:

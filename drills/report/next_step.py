@@ -28,7 +28,10 @@ def next_lines(grade: Grade, console: Console, commands: frozenset[str]) -> list
             put = f"put {lesson.stem}.py into {words.clean(grade.target)}"
             put = f"python grade.py reset {_short(lesson)}  makes a new stub" if own else put
             return _step("Next", put, console)
-        return _after_failure(grade, lesson, exercise, what.line, own and "hint" in commands, console)
+        lines = _after_failure(grade, lesson, exercise, what.line, own and "hint" in commands, console)
+        if own and all(one.state == "missing" for one in lesson.exercises) and lesson.exercises:
+            lines += _step("", f"python grade.py reset {_short(lesson)}  brings the stub back", console)
+        return lines
     if not own:
         return []
     for lesson, exercise in verdict.exercises(grade):
@@ -43,6 +46,8 @@ def next_lines(grade: Grade, console: Console, commands: frozenset[str]) -> list
             lines = _step("Next", f"compare yours with solutions/{lesson.stem}.py", console)
             alone = f".{lesson.exercises[0].name}" if len(lesson.exercises) == 1 else ""
             return lines + _step("", f"python grade.py show {_short(lesson)}{alone}", console)
+        if "list" in commands:
+            return _step("Next", "python grade.py list  shows what is left", console)
     return []
 
 
