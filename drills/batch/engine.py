@@ -107,8 +107,7 @@ class Batch:
                         count.count(done)
             except KeyboardInterrupt:
                 progress.__exit__()
-                says = f"Stopped: {count.done} of {count.total} have a result. The same command goes on from here."
-                prose.say(self.console, says)
+                prose.say(self.console, _stopped(count, self.wishes.again))
                 raise
         return count
 
@@ -180,6 +179,14 @@ class Batch:
             prose.say(self.console, says)
         self.place.write_batch(self.tree)
         return {"fingerprint": mark, "isolation": self.how.isolation, "seed_sha256": secret.sha256}
+
+
+def _stopped(count: tally.Tally, again: bool) -> str:
+    """What a stop leaves behind, and which command goes on."""
+    if again:
+        kept = "The others keep the result that they had, if any: the same command grades all anew once more."
+        return f"Stopped: {count.done} of {count.total} were graded anew. {kept}"
+    return f"Stopped: {count.done} of {count.total} have a result. The same command goes on from here."
 
 
 def _nothing(folder: Path, how: Settings, shard: tuple[int, int] | None) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 from drills.batch import names
 from drills.batch.entries import LINK, kind
 from drills.errors import WrongUse
+from drills.report.submission import RENAME
 
 MOST_REFUSED = 1000
 """Lines about what lies beside the submissions and is none."""
@@ -79,7 +80,7 @@ def _entries(folder: Path) -> list[os.DirEntry]:
 
 def _problem(name: str) -> str:
     why = names.odd(name)
-    return f"{why}: give it another" if why else ""
+    return f"{why}{RENAME}" if why else ""
 
 
 def _split(name: str, lessons: tuple[str, ...]) -> tuple[str, str]:

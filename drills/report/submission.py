@@ -16,6 +16,9 @@ SCHEMA = 1
 GRADER = "the grader itself failed on this submission"
 """The problem of a submission that is not its own."""
 
+RENAME = ": give it another"
+"""How the problem of a submission whose name is not taken ends."""
+
 
 @dataclass(frozen=True)
 class Submission:

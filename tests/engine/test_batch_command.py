@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from drills import catalog, cli, commands
-from drills.batch import command, merge, seed
+from drills.batch import command, engine, merge, seed, tally
 from drills.batch.place import Place
 from drills.errors import FAILED, GRADER_FAILED, PASSED, NoIsolation, WrongUse
 from drills.report.console import open_console
@@ -232,3 +232,8 @@ def test_a_class_in_which_somebody_failed_says_so(tmp_path):
     place = Place(one)
     place.write(dataclasses.replace(place.read("anna"), problem="no file", grade=None))
     assert merged(tmp_path, one) == FAILED
+
+
+def test_after_a_stop_one_is_told_what_the_same_command_does():
+    assert "The same command goes on from here." in engine._stopped(tally.Tally(3), again=False)
+    assert "0 of 3 were graded anew." in engine._stopped(tally.Tally(3), again=True)

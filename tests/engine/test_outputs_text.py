@@ -16,6 +16,7 @@ from drills.report.formats.spreadsheet import cell
 from drills.report.model import Failure, LevelResult, TestResult
 from drills.report.points import Points
 from drills.report.statistics import Statistics
+from drills.report.submission import RENAME
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 HARMLESS = {"text", "code_inline", "strong_open", "strong_close", "softbreak"}
@@ -194,6 +195,8 @@ def test_a_report_of_what_could_not_be_graded_says_why():
     assert "could not be graded**:\n\n- there is no file of a lesson" in student.report(CLASS[8], Points())
     assert "- link.py is a link" in student.report(CLASS[8], Points())
     assert "## What to do next\n\n1. Hand in the lesson's file itself" in student.report(CLASS[8], Points())
+    renamed = student.report(replace(CLASS[8], problem="its name begins or ends with a blank" + RENAME), Points())
+    assert "1. Hand it in again in a folder whose name is made of letters" in renamed
     assert "1. Nothing is yours to do" in student.report(CLASS[9], Points())
     assert "the grader failed: no memory" in student.report(CLASS[9], Points())
     syntax = student.report(CLASS[7], Points())

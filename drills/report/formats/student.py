@@ -13,7 +13,7 @@ from drills.report.formats.markdown import block, code, text
 from drills.report.model import LEVELS, ExerciseResult, Failure, Grade, LessonResult, LevelResult
 from drills.report.points import Points, earned, shown, total
 from drills.report.standing import is_graded
-from drills.report.submission import GRADER, Submission
+from drills.report.submission import GRADER, RENAME, Submission
 from drills.report.words import plural
 
 _FIGURES = {"traffic"}
@@ -38,6 +38,8 @@ def report(submission: Submission, points: Points) -> str:
 def _after_problem(submission: Submission) -> str:
     if submission.problem == GRADER or not submission.problem:
         return "Nothing is yours to do: whoever grades has to grade it again."
+    if submission.problem.endswith(RENAME):
+        return "Hand it in again in a folder whose name is made of letters, digits, - and _."
     if not submission.files:
         return (
             f"Hand in the lesson's file itself, under its own name: no link, no archive. "
