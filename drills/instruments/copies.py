@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from drills.instruments.geometry import itemsize, numel
 from drills.instruments.notes import Launch, Traffic
 
 
@@ -18,7 +19,7 @@ class Copies:
 
     def add(self, operation: str, line: int | None, sources: list[torch.Tensor], target: torch.Tensor) -> None:
         """Note one; the tensors are kept, so that their memory keeps its name."""
-        if target.numel():
+        if numel(target):
             self.made.append((operation, line, sources, target))
 
     def launches(self, called: Callable[[torch.Tensor], str]) -> list[Launch]:
@@ -29,10 +30,10 @@ class Copies:
     def _launch(operation, line, sources, target, called) -> Launch:
         made = Launch(operation, line or 0, (), {}, {}, [])
         for at, source in enumerate(sources):
-            size = source.numel() * source.element_size()
+            size = numel(source) * itemsize(source)
             made.traffic[f"from {at}"] = Traffic(loaded=size, distinct_loaded=size)
             made.tensors[f"from {at}"] = called(source)
-        size = target.numel() * target.element_size()
+        size = numel(target) * itemsize(target)
         made.traffic["to"] = Traffic(stored=size, distinct_stored=size)
         name = called(target)
         made.tensors["to"] = f"a copy of {name}" if name in made.tensors.values() else name

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from drills import reserve
+from drills.instruments.geometry import extent
 from drills.instruments.notes import Finding
-from drills.instruments.provenance import extent
 from drills.instruments.trees import leaves, replaced
 from drills.instruments.views import View
 
@@ -98,7 +98,8 @@ class Buffer:
             self.memory[self.start : self.end].copy_(flat)
         else:
             unrepeated(placed).copy_(unrepeated(tensor))
-        self.views.append((name, position, placed, tensor))
+        # Not the one that graded code gets: that may be given methods of its own.
+        self.views.append((name, position, placed.detach(), tensor))
         return placed
 
     def changed(self, allowed: set[int]) -> list[Finding]:

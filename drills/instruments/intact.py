@@ -2,17 +2,23 @@
 
 A kernel runs here by numpy and Triton's own Python, in the process of the graded code, which can replace any name in
 any module: numpy.exp by numpy.exp2, and a kernel that is wrong comes out right. So what these modules hold is noted
-when the interpreter is made ready, and looked at again around each launch. Must never run what it looks at.
+when the interpreter is made ready, and looked at again around each launch. Whatever is put in place and taken back in
+between (by what print calls, a thread, the collector) is found by the numbers that Python gives dicts at each change.
+Must never run what it looks at.
 """
 
 from __future__ import annotations
 
 import ast
+import copyreg
+import gc
+import os
+import random
 import sys
-from collections.abc import Iterator
-from ctypes import c_size_t, sizeof
+from collections.abc import Callable, Iterator
+from ctypes import c_size_t, c_uint64, sizeof
 from operator import is_, itemgetter
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,8 +28,18 @@ COMPILERS = ("triton.compiler", "triton.language", "triton.runtime.jit", "triton
 """What a kernel is compiled by."""
 
 LANGUAGE = "triton.language"
-MODULES = ("numpy", "ast", "linecache", "random", "builtins")
-CLASSES = (ast.NodeVisitor, ast.NodeTransformer)
+MODULES = (
+    "numpy", "ast", "linecache", "random", "builtins", "inspect", "textwrap", "tokenize", "dis", "opcode", "hashlib",
+    "io", "math", "operator", "functools", "contextlib", "re",
+)  # fmt: skip
+CLASSES = (ast.NodeVisitor, ast.NodeTransformer, random.Random)
+OURS = "drills."
+NUMBER_AT = 24
+"""Where in a dict its number lies, on every 64-bit machine from Python 3.10 to 3.13."""
+
+OF_TORCH = ("equal", "empty", "full", "zeros", "cat", "as_tensor", "tensor", "count_nonzero", "frombuffer")
+"""What the instruments use of torch, whose module is given further names whenever something is imported."""
+
 LEFT_ASIDE = "triton.language.extra"
 HELD = (FunctionType, BuiltinFunctionType, type, ModuleType)
 
@@ -33,7 +49,8 @@ _whole, _kind = all, type
 class Intact:
     """What functions, classes and modules the names of these modules stood for, and the code of their functions.
 
-    Their classes, and Triton's language, may get no further names, and its kernels no other functions.
+    Their classes, and Triton's language, may get no further names, and its kernels no other functions. Of functions,
+    what they wrap and what they captured counts too.
 
     instances: objects that may get no attribute in place of a method. packages: whose modules and classes are noted.
     """
@@ -41,30 +58,56 @@ class Intact:
     def __init__(self, *instances: Any, packages: tuple[str, ...] = PACKAGES) -> None:
         self.names: list[tuple[str, Any, itemgetter, dict[str, Any]]] = []
         self.classes: list[tuple[str, Any, frozenset[str]]] = []
-        self.functions: list[FunctionType] = []
         self.kernels: list[tuple[str, dict[str, Any], FunctionType]] = []
         self.instances = [(_kind(one).__name__, vars(one), _methods(one) - vars(one).keys()) for one in instances]
-        seen: set[int] = set()
+        torch = vars(sys.modules["torch"]) if "torch" in sys.modules else {}
+        held = {name: torch[name] for name in OF_TORCH if name in torch}
+        self.torch = "torch", torch, held
+        functions: list[FunctionType] = []
+        owners: dict[int, tuple[str, Any]] = {}
         for name, owner in _owners(packages):
-            if id(owner) in seen:
-                continue
-            seen.add(id(owner))
+            owners.setdefault(id(owner), (name, owner))
+        for name, owner in owners.values():
             space = vars(owner)
             held = {key: value for key, value in dict(space).items() if isinstance(key, str) and _matters(value)}
             if held:  # the first name once more: of one name alone, a getter gives no tuple
                 self.names.append((name, space, itemgetter(*held, next(iter(held))), held))
             if isinstance(owner, type) or name.startswith(LANGUAGE):
                 self.classes.append((name, space, frozenset(space)))
-            self.functions += [value for value in held.values() if _kind(value) is FunctionType]
+            functions += [value for value in held.values() if _kind(value) is FunctionType]
             for key, value in dict(space).items():
                 inner = getattr(value, "__dict__", {}).get("fn")
                 if _kind(inner) is FunctionType:
                     self.kernels.append((f"{name}.{key}", vars(value), inner))
-                    self.functions.append(inner)
-        self.codes = Codes(self.functions)
+                    functions.append(inner)
+        functions, cells = _reached(functions)
+        self.codes = Held(functions, _code, FunctionType.__basicsize__)
+        self.defaults = Held(functions, _defaults, FunctionType.__basicsize__)
+        self.cells = Held(cells, _content, CellType.__basicsize__)
+        self.functions = functions
+        self.changes = Changes(owners.values())
+        self.known = self.changes.now()
 
     def changed(self, codes: bool = True) -> str:
         """The name that stands for something else by now; "" if none does. codes: look into the functions too."""
+        now = self.changes.now()
+        if not now or now != self.known:
+            if lost := self._another():
+                return lost
+            self.known = now
+        name, space, held = self.torch
+        if lost := next((key for key, value in held.items() if space.get(key) is not value), ""):
+            return f"{name}.{lost}"
+        for name, space, function in self.kernels:
+            if space.get("fn") is not function:
+                return name
+        for name, space, methods in self.instances:
+            if not methods.isdisjoint(space):
+                return f"{name}.{min(methods & space.keys())}"
+        return self._inside() if codes else ""
+
+    def _another(self) -> str:
+        """A name that stands for something else, or a new one; "" if there is none."""
         for name, space, get, held in self.names:
             try:
                 same = _whole(map(is_, get(space), held.values()))
@@ -75,51 +118,146 @@ class Intact:
         for name, space, known in self.classes:
             if len(space) != len(known) and (added := _added(space, known)):
                 return f"{name}.{added[0]}"
-        for name, space, function in self.kernels:
-            if space.get("fn") is not function:
-                return name
-        for name, space, methods in self.instances:
-            if not methods.isdisjoint(space):
-                return f"{name}.{min(methods & space.keys())}"
-        return self.codes.changed() if codes else ""
+        return ""
+
+    def _inside(self) -> str:
+        """The name of a function that does something else by now; "" if none does."""
+        lost = self.codes.changed() or self.defaults.changed()
+        if lost is None and (cell := self.cells.changed()) is not None:
+            lost = next(one for one in self.functions if any(cell is held for held in _closure(one) or ()))
+        return "" if lost is None else lost.__qualname__
 
 
-_code = FunctionType.__code__.__get__
+class Changes:
+    """The numbers of these modules' and classes' dicts: Python gives a dict another, never used before, at each change.
 
-
-class Codes:
-    """The code that each of these functions runs.
-
-    Python tells its audit hooks of every look at a function's code, which takes a worker 2 ms for all of them. So the
-    words of memory in which the functions hold their codes are read at once, if they are where a first look finds them.
+    They are read where they lie in memory; nothing is known on a Python that keeps none.
     """
 
-    def __init__(self, functions: list[FunctionType]) -> None:
-        self.functions = functions
-        self.codes: list[CodeType] = [_code(function) for function in functions]
-        self.numbers = np.array([id(code) for code in self.codes], np.uintp).tobytes()
-        word = sizeof(c_size_t)
-        base = min(map(id, functions))
-        span = (max(map(id, functions)) - base + FunctionType.__basicsize__) // word
-        self.memory = np.frombuffer((c_size_t * span).from_address(base), np.uintp)
-        starts = np.array([(id(function) - base) // word for function in functions])
-        places = (starts + at for at in range(FunctionType.__basicsize__ // word))
-        self.places = next((one for one in places if self._held(one) == self.numbers), None)
+    def __init__(self, owners: Iterator[tuple[str, Any]]) -> None:
+        self.owners = list(owners) if numbers_dicts() else []
+        for _, owner in self.owners:
+            settle(owner)
+        self.names = [set(vars(owner)) for _, owner in self.owners]
+        self.numbers = [c_uint64.from_address(id(_dict_of(owner)) + NUMBER_AT) for _, owner in self.owners]
 
-    def _held(self, places: np.ndarray) -> bytes:
+    def now(self) -> list[int]:
+        """As they are."""
+        return [one.value for one in self.numbers]
+
+    def since(self, before: list[int]) -> str:
+        """Whose names were changed since then, even if they are by now what they were; "" if nobody's were.
+
+        A part of a package that is imported meanwhile gets a name in it.
+        """
+        changed = [at for at, (then, now) in enumerate(zip(before, self.now(), strict=True)) if then != now]
+        return next((self.owners[at][0] for at in changed if not self._has_imported(at)), "")
+
+    def _has_imported(self, at: int) -> bool:
+        name, owner = self.owners[at]
+        fresh = [key for key in vars(owner) if key not in self.names[at]]
+        self.names[at].update(fresh)
+        return bool(fresh) and all(_is_part(owner, vars(owner)[key], f"{name}.{key}") for key in fresh)
+
+
+def settle(owner: Any) -> None:
+    """Have Python note in a module or a class now what it else notes there some time later."""
+    if isinstance(owner, type):
+        copyreg._slotnames(owner)
+        getattr(owner, "__annotations__", None)
+    else:
+        vars(owner).setdefault("__warningregistry__", {})
+
+
+def _is_part(package: Any, part: Any, name: str) -> bool:
+    """Whether this is the package's module of that name, from a file of the package's own."""
+    if _kind(part) is not ModuleType or sys.modules.get(name) is not part or not hasattr(package, "__path__"):
+        return False
+    file = getattr(part, "__file__", None) or ""
+    return file.startswith(os.path.join(os.path.dirname(package.__file__), "")) and os.path.isfile(file)
+
+
+def numbers_dicts() -> bool:
+    """Whether this Python numbers its dicts' changes where we look."""
+    tried = {"a": 1}
+    number = c_uint64.from_address(id(tried) + NUMBER_AT)
+    seen = {number.value}
+    for value in (2, 1, 3):
+        tried["a"] = value
+        seen.add(number.value)
+    return len(seen) == 4
+
+
+def _dict_of(owner: Any) -> dict[str, Any]:
+    """Of a class, the dict behind the read-only view of it."""
+    space = vars(owner)
+    return space if isinstance(space, dict) else gc.get_referents(space)[0]
+
+
+_code, _defaults, _closure = (getattr(FunctionType, f"__{name}__").__get__ for name in ("code", "defaults", "closure"))
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+class Held:
+    """What each of these objects holds: a function its code, a cell its content.
+
+    Python tells its audit hooks of every look at a function's code, which takes a worker 2 ms for all of them. So the
+    words of memory in which they are held are read at once, if they are where a first look finds them.
+    """
+
+    def __init__(self, objects: list[Any], get: Callable[[Any], Any], size: int) -> None:
+        self.objects, self.get = objects, get
+        self.held = [get(one) for one in objects]
+        word = sizeof(c_size_t)
+        self.numbers = np.array([0 if one is None else id(one) for one in self.held], np.uintp).tobytes()
+        if not objects:
+            self.memory, self.places = np.zeros(0, np.uintp), np.zeros(0, int)
+            return
+        base = min(map(id, objects))
+        span = (max(map(id, objects)) - base + size) // word
+        self.memory = np.frombuffer((c_size_t * span).from_address(base), np.uintp)
+        starts = np.array([(id(one) - base) // word for one in objects])
+        places = (starts + at for at in range(size // word))
+        self.places = next((one for one in places if self._words(one) == self.numbers), None)
+
+    def _words(self, places: np.ndarray) -> bytes:
         return self.memory[places].tobytes()
 
-    def changed(self) -> str:
-        """The name of a function that runs another code by now; "" if none does."""
-        if self.places is not None and self._held(self.places) == self.numbers:
-            return ""
-        pairs = zip(self.functions, self.codes, strict=True)
-        return next((one.__qualname__ for one, code in pairs if _code(one) is not code), "")
+    def changed(self) -> Any:
+        """The object that holds something else by now; None if none does."""
+        if self.places is not None and self._words(self.places) == self.numbers:
+            return None
+        pairs = zip(self.objects, self.held, strict=True)
+        return next((one for one, before in pairs if self.get(one) is not before), None)
+
+
+def _reached(functions: list[FunctionType]) -> tuple[list[FunctionType], list[CellType]]:
+    """These functions and those that they wrap or captured; and, of all but the machinery's, the cells."""
+    found = {id(one): one for one in functions}
+    waiting, cells = list(found.values()), {}
+    while waiting:
+        one = waiting.pop()
+        if (one.__module__ or "").startswith(OURS):
+            continue
+        captured = {id(cell): cell for cell in _closure(one) or ()}
+        cells |= captured
+        inner = [_content(cell) for cell in captured.values()] + [vars(one).get("__wrapped__")]
+        fresh = {id(two): two for two in inner if _kind(two) is FunctionType and id(two) not in found}
+        found |= fresh
+        waiting += fresh.values()
+    return list(found.values()), list(cells.values())
 
 
 def _added(space: dict[str, Any], known: frozenset[str]) -> list[str]:
-    """Names that are new; a module within, which somebody imported, is none."""
-    return [key for key, one in space.items() if key not in known and key[:2] != "__" and _kind(one) is not ModuleType]
+    """Names that are new; a module within, which somebody imported, is none, nor what Python itself keeps there."""
+    new = ((key, one) for key, one in space.items() if key not in known and _kind(one) is not ModuleType)
+    return [key for key, one in new if key[:2] != "__" or callable(one)]
 
 
 def _methods(instance: Any) -> set[str]:
@@ -133,7 +271,9 @@ def _matters(value: Any) -> bool:
 
 
 def _owners(packages: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """The modules by name, and the classes that are defined in them."""
+    """The modules by name, and the classes that are defined in them; and torch's tensors."""
+    if "torch" in sys.modules:
+        yield "torch.Tensor", sys.modules["torch"].Tensor
     for name, module in list(sys.modules.items()):
         inside = name.startswith(packages) and not name.startswith(LEFT_ASIDE)
         if not (inside or name in MODULES) or not isinstance(module, ModuleType):

@@ -71,10 +71,17 @@ class Vocabulary:
         self.maths = {id(one): name for name, one in vars(math).items() if callable(one)}
         self.dtype = type(modules["torch"].float32) if "torch" in modules else None
 
-    def names(self, function: FunctionType, given: dict[str, Any], code: Callable = code_of) -> dict[str, str]:
+    def names(
+        self,
+        function: FunctionType,
+        given: dict[str, Any],
+        code: Callable = code_of,
+        reached: Callable[[FunctionType], None] = id,
+    ) -> dict[str, str]:
         """Of a kernel's function and all that it calls: "name in function" → what it is. Triton's words are left out.
 
         given: constants that it is launched with, by parameter. code: what a function runs, if it is not its own code.
+        reached: told of each function.
         """
         found: dict[str, str] = {}
         seen: dict[int, FunctionType] = {}
@@ -88,6 +95,7 @@ class Vocabulary:
             if id(one) in seen:
                 continue
             seen[id(one)] = one
+            reached(one)
             namesakes[one.__name__] += 1
             place = f"{one.__name__} {namesakes[one.__name__]}" if namesakes[one.__name__] > 1 else one.__name__
             if one.__builtins__ is not vars(builtins):
@@ -105,7 +113,8 @@ class Vocabulary:
         if kind in SCALARS:
             return _short(repr(value))
         if isinstance(value, (tuple, list)):
-            return _short(f"({', '.join(self.text(one, True) for one in value)})")
+            told = f"({', '.join(self.text(one, True) for one in value)})"
+            return _short(f"a Python list {told}" if isinstance(value, list) else told)
         if id(value) in self.maths:
             return f"math.{self.maths[id(value)]}"
         if id(value) in self.words and not (typed and kind.__name__ == "dtype" and kind in self.classes):

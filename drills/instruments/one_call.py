@@ -15,9 +15,10 @@ from typing import Any
 import torch
 
 from drills.instruments import interpreter
+from drills.instruments.geometry import address, extent, held, itemsize, pointer, sizes
 from drills.instruments.ledger import Region
 from drills.instruments.notes import ELSEWHERE, CallOptions, Finding, Launch, Notes
-from drills.instruments.provenance import Book, Provenance, address, extent
+from drills.instruments.provenance import Book, Provenance
 from drills.instruments.purity import CHANGED, Watched
 from drills.instruments.results import ALLOWED, FRESH, checked, named, view
 from drills.instruments.trees import leaves
@@ -67,13 +68,12 @@ class Recording:
 
     def begin(self, launch: Launch, tensors: list, numbers: dict[str, int], line: Callable) -> Watch:
         """A launch starts. tensors: (parameter, tensor) of every pointer."""
-        self._look_for_changes()
         self.torch.operations.hold([tensor for _, tensor in tensors])
-        strange = {address(tensor) for _, tensor in tensors if not self.provenance.is_data(tensor)}
+        strange = {address(tensor) for _, tensor in tensors if not (self.provenance.is_data(tensor) or blank(tensor))}
         for _, tensor in tensors:
             self.provenance.met(tensor)
         self.torch.operations.witness.remember(tensor for _, tensor in tensors)
-        launch.shapes = {name: list(tensor.size()) for name, tensor in tensors}
+        launch.shapes = {name: list(sizes(tensor)) for name, tensor in tensors}
         regions = {name: self._region(name, tensor) for name, tensor in tensors}
         self.private = Private(self.torch.operations.witness)
         shift = self.private.shift
@@ -116,7 +116,7 @@ class Recording:
 
     def end(self, watch: Watch) -> None:
         """A launch has ended, or was left by an exception."""
-        self._look_for_changes(codes=False)
+        self.look(codes=False)
         for region in [*watch.regions.values(), *watch.hidden]:
             self.provenance.stored(region)
         meddled, copied = self.private.put_back(), self.private.copies.keys()
@@ -151,6 +151,7 @@ class Recording:
 
     def notes(self, results: Any = None) -> Notes:
         """What was seen. results: what the function returned; None if it raised or returns nothing."""
+        self.look(codes=False)
         tensors = named(results)
         self.torch.operations.hold([*tensors.values(), *self.inputs.values()])
         notes = Notes(findings=list(self.findings))
@@ -206,8 +207,8 @@ class Recording:
     def _called(self, region: Region, results: dict[str, torch.Tensor], workspaces: dict[int, str]) -> str:
         """An input's name, "result 0", or "workspace 0"."""
         for name, tensor in results.items():
-            if address(tensor) == region.storage and tensor.data_ptr() < region.view.high:
-                end = tensor.data_ptr() + extent(tensor) * tensor.element_size()
+            if address(tensor) == region.storage and pointer(tensor) < region.view.high:
+                end = pointer(tensor) + extent(tensor) * itemsize(tensor)
                 if region.view.low < end:
                     return name
         namesake = self.inputs.get(region.name)  # a kernel may call a workspace as the function calls an argument
@@ -215,10 +216,13 @@ class Recording:
             return region.shown
         return workspaces.setdefault(region.storage, f"workspace {len(workspaces)}")
 
-    def _look_for_changes(self, codes: bool = True) -> None:
+    def look(self, codes: bool = True) -> None:
         """A finding if something that kernels are run by is another than it was before the graded file was loaded."""
         intact = getattr(self.machine, "intact", None)
-        lost = intact.changed(codes) if intact is not None else ""
+        self.meddled(intact.changed(codes) if intact is not None else "")
+
+    def meddled(self, lost: str) -> None:
+        """A finding if something of this name is, or was for a time, another."""
         if lost and not self.replaced:
             self.replaced = lost
             self.findings.insert(0, Finding("not_triton", f"{lost} was replaced or changed", likely=AS_IT_IS))
@@ -252,7 +256,12 @@ class _Known(Sequence):
         return self.regions[at]
 
 
+def blank(tensor: torch.Tensor) -> bool:
+    """Whether these are integers that say nothing: counters, all of them 0."""
+    return not tensor.dtype.is_floating_point and not bool(torch.count_nonzero(tensor))
+
+
 def whole(storage: int, book: Book, shown: str) -> Region:
     """A whole allocation as a region."""
-    count = book.keep.untyped_storage().nbytes() // book.itemsize
+    count = held(book.keep) // book.itemsize
     return Region(f"behind {shown}", shown, View(storage, book.itemsize, (count,), (1,)), storage)

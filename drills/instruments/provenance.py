@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from drills.instruments.geometry import address, extent, held, itemsize, numel, offset, pointer, sizes, strides
 from drills.instruments.ledger import Region
 from drills.instruments.marks import shifted
 
@@ -51,11 +52,11 @@ class Provenance:
 
     def allocated(self, tensor: torch.Tensor, flag: int, name: str = "") -> None:
         """A new storage, all of it of one kind (0: not written yet)."""
-        if not tensor.untyped_storage().nbytes():
+        if not held(tensor):
             return
-        count = tensor.untyped_storage().nbytes() // tensor.element_size()
+        count = held(tensor) // itemsize(tensor)
         flags = torch.full((count,), flag, dtype=torch.uint8) if count <= SHADOWED else None
-        self.books[address(tensor)] = Book(tensor.element_size(), flags, tensor, name)
+        self.books[address(tensor)] = Book(itemsize(tensor), flags, tensor, name)
 
     def met(self, tensor: torch.Tensor) -> None:
         """A launch uses a tensor: floats in it are values from now on.
@@ -74,18 +75,18 @@ class Provenance:
         book = self.books.get(address(tensor))
         if book is None:
             kind = COPY if self.source(tensor) else OTHER
-        elif book.flags is None or book.itemsize != tensor.element_size():
+        elif book.flags is None or book.itemsize != itemsize(tensor):
             kind = KERNEL if book.kernel else self._all(book)
         else:
-            return book.flags.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
-        return torch.full(tuple(tensor.size()), kind, dtype=torch.uint8)
+            return book.flags.as_strided(sizes(tensor), strides(tensor), offset(tensor))
+        return torch.full(tuple(sizes(tensor)), kind, dtype=torch.uint8)
 
     def set(self, tensor: torch.Tensor, flags: int | torch.Tensor) -> None:
         """Overwrite the flags of a tensor's elements; without a book there is nothing to write."""
         book = self.books.get(address(tensor))
         if book is None or book.flags is None:
             return
-        if book.itemsize != tensor.element_size():
+        if book.itemsize != itemsize(tensor):
             book.flags.fill_(flags if isinstance(flags, int) else OTHER)
         else:
             self.flags(tensor).copy_(torch.as_tensor(flags, dtype=torch.uint8))
@@ -123,10 +124,10 @@ class Provenance:
         book = self.books.get(address(tensor))
         if book is not None:
             return book.name
-        start = tensor.data_ptr()
+        start = pointer(tensor)
         named = [(name, one) for name, one in self.inputs.items() if address(one) == address(tensor)]
         for name, one in named:
-            if one.data_ptr() <= start < one.data_ptr() + max(1, extent(one)) * one.element_size():
+            if pointer(one) <= start < pointer(one) + max(1, extent(one)) * itemsize(one):
                 return name
         return named[0][0] if named else ""
 
@@ -138,11 +139,11 @@ class Provenance:
         if self.source(tensor):
             return True
         book = self.books.get(address(tensor))
-        if book is None or not (book.brought or book.keep.dtype.is_floating_point):
-            return book is not None
+        if book is None:
+            return False
         flags = self.flags(tensor)
         good = flags & (KERNEL | COPY) if book.brought else (flags == 0) | (flags & (KERNEL | COPY) > 0)
-        return 2 * int(torch.count_nonzero(good)) >= tensor.numel()
+        return 2 * int(torch.count_nonzero(good)) >= numel(tensor)
 
     def is_value(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor holds values, or what was made of values, rather than indices and constants."""
@@ -151,15 +152,3 @@ class Provenance:
     @staticmethod
     def _all(book: Book) -> int:
         return OTHER if book.flags is None else int(book.flags.max()) if book.flags.numel() else 0
-
-
-def address(tensor: torch.Tensor) -> int:
-    """Identity of a tensor's storage."""
-    return tensor.untyped_storage().data_ptr()
-
-
-def extent(tensor: torch.Tensor) -> int:
-    """Elements from the first to the last of a tensor, gaps included."""
-    if not tensor.numel():
-        return 0
-    return 1 + sum(s * (n - 1) for s, n in zip(tensor.stride(), tensor.size(), strict=True))

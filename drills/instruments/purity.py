@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from drills.instruments import peeks
 from drills.instruments.copies import Copies
+from drills.instruments.geometry import address, itemsize, sizes
 from drills.instruments.provenance import FILL, OTHER, Provenance
 from drills.instruments.trees import leaves, replaced
 from drills.instruments.witness import Witness
@@ -92,7 +93,7 @@ class Operations:
         """Report those that something else than a kernel or a torch operation has written to meanwhile."""
         for tensor in self.witness.changed(tensors):
             name = self.provenance.source(tensor) or "a tensor"
-            self.say(f"{name}{list(tensor.size())} {CHANGED}")
+            self.say(f"{name}{list(sizes(tensor))} {CHANGED}")
 
     def _judge(self, func: Any, name: str, args: tuple, kwargs: dict, result: Any) -> None:
         made = [tensor for _, tensor in leaves(result, "")]
@@ -119,7 +120,7 @@ class Operations:
         if self.provenance.is_value(source):
             self.copies.add(".copy_()", peeks.learner_line()[0], [source], target)
         flags = self.provenance.flags(source)
-        self.provenance.set(target, flags.expand(target.size()))
+        self.provenance.set(target, flags.expand(sizes(target)))
         if self.provenance.source(target) and bool((flags == OTHER).any()):
             self.say(f".copy_() puts values into {self.provenance.source(target)} that no kernel computed")
 
@@ -129,7 +130,7 @@ class Operations:
         names = {known.source(tensor) for tensor in sources}
         known.allocated(result, 0, names.pop() if len(names) == 1 else "")
         if any(known.is_value(tensor) for tensor in sources):
-            known.values.add(result.untyped_storage().data_ptr())
+            known.values.add(address(result))
             self.copies.add(self._name(name), peeks.learner_line()[0], sources, result)
         if name in ELEMENTWISE:
             known.set(result, known.flags(sources[0]))
@@ -149,7 +150,7 @@ class Operations:
             else:
                 known.allocated(tensor, OTHER if values else FILL)
             if values:
-                known.values.add(tensor.untyped_storage().data_ptr())
+                known.values.add(address(tensor))
         if values:
             reads = name in ("_local_scalar_dense", "is_nonzero")
             self.say(f"{self._name(name)} {READS if reads else 'computes with values outside a kernel'}")
@@ -235,7 +236,7 @@ def spoil(tensor: torch.Tensor, poison: bool) -> None:
     elif tensor.dtype == torch.bool:
         tensor.fill_(True)
     else:
-        tensor.fill_(int.from_bytes(b"\x5a" * tensor.element_size(), "little"))
+        tensor.fill_(int.from_bytes(b"\x5a" * itemsize(tensor), "little"))
 
 
 def writes(argument: Any) -> bool:

@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
+from drills.instruments.geometry import address, held, itemsize, numel, pointer, sizes, strides
 from drills.instruments.notes import Finding
-from drills.instruments.provenance import KERNEL, OTHER, Provenance, address
+from drills.instruments.provenance import KERNEL, OTHER, Provenance
 from drills.instruments.trees import leaves
 from drills.instruments.views import View, overlap
 
@@ -40,16 +41,16 @@ class Kept:
 
     def findings(self, returned: Any) -> list[Finding]:
         """A finding on the first result in memory of an earlier one. From now on these results are held too."""
-        results = {name: tensor for name, tensor in named(returned).items() if tensor.numel()}
+        results = {name: tensor for name, tensor in named(returned).items() if numel(tensor)}
         earlier = {address(tensor) for tensors in self.calls for tensor in tensors}
         again = [name for name, tensor in results.items() if address(tensor) in earlier]
-        self.calls.append([one for one in results.values() if one.untyped_storage().nbytes() <= HELD])
+        self.calls.append([one for one in results.values() if held(one) <= HELD])
         return [Finding("shares_memory", f"{name} is memory of an earlier call's result", FRESH) for name in again[:1]]
 
 
 def view(tensor: torch.Tensor) -> View:
     """The memory of a tensor."""
-    return View(tensor.data_ptr(), tensor.element_size(), tuple(tensor.size()), tuple(tensor.stride()))
+    return View(pointer(tensor), itemsize(tensor), tuple(sizes(tensor)), tuple(strides(tensor)))
 
 
 def checked(
@@ -67,10 +68,10 @@ def checked(
     found = shared(results, provenance.inputs)
     if not followed:
         return found
-    shortcut = nothing_given or any(not tensor.numel() for tensor in provenance.inputs.values())
+    shortcut = nothing_given or any(not numel(tensor) for tensor in provenance.inputs.values())
     alone = {name for finding in found for name in results if finding.got.startswith(name)}
     for name, tensor in results.items():
-        if tensor.numel() and name not in alone:
+        if numel(tensor) and name not in alone:
             found += written(name, tensor, provenance, shortcut)
     small = [view(tensor).words(name) for name, tensor in provenance.inputs.items() if 1 in tensor.shape]
     for finding in found if small and not launched else ():
@@ -91,7 +92,7 @@ def written(name: str, tensor: torch.Tensor, provenance: Provenance, shortcut: b
         return [
             Finding(
                 "unwritten",
-                f"{what}: {len(missing)} of {tensor.numel()} elements {are} never written, the first at [{index}]",
+                f"{what}: {len(missing)} of {numel(tensor)} elements {are} never written, the first at [{index}]",
                 likely="Some program must store every element: check the grid, and the mask of the store.",
                 expected="every element written",
             )
@@ -100,7 +101,7 @@ def written(name: str, tensor: torch.Tensor, provenance: Provenance, shortcut: b
         return [Finding("not_triton", f"{what} was written by no launched kernel", likely=ALLOWED)]
     foreign = int(((flags & OTHER) > 0).logical_and((flags & KERNEL) == 0).sum())
     if foreign:
-        got = f"{what}: {foreign} of {tensor.numel()} elements were computed outside the launched kernels"
+        got = f"{what}: {foreign} of {numel(tensor)} elements were computed outside the launched kernels"
         return [Finding("not_triton", got, likely=ALLOWED)]
     return []
 
@@ -112,7 +113,7 @@ def shared(results: dict[str, torch.Tensor], inputs: dict[str, torch.Tensor]) ->
         others = [(other, inputs[other]) for other in inputs] + [(other, results[other]) for other in names[:i]]
         for other, tensor in others:
             mine = results[name]
-            if mine.numel() and address(tensor) == address(mine) and overlap(view(mine), view(tensor)):
+            if numel(mine) and address(tensor) == address(mine) and overlap(view(mine), view(tensor)):
                 found.append(
                     Finding(
                         "shares_memory",

@@ -1,6 +1,7 @@
 """What graded code can still reach in a worker's process, and whether what kernels are run by is as it was."""
 
 import ctypes
+import functools
 import subprocess
 import sys
 
@@ -8,7 +9,8 @@ import pytest
 import torch
 
 from drills.catalog import ROOT
-from drills.instruments.intact import Intact
+from drills.instruments import geometry, own_words
+from drills.instruments.intact import Held, Intact, _reached, numbers_dicts
 from drills.instruments.provenance import COPY, FILL, KERNEL, OTHER, Provenance
 from drills.instruments.witness import LARGEST, Private, Witness
 
@@ -81,6 +83,57 @@ def test_changed_code_and_a_method_of_an_instances_own_are_named(monkeypatch):
     assert intact.changed() == "Identity.forward"
 
 
+@pytest.mark.skipif(not numbers_dicts(), reason="this Python numbers no dicts")
+def test_what_was_replaced_and_put_back_is_named(monkeypatch):
+    import linecache
+
+    intact = Intact()
+    before = intact.changes.now()
+    assert intact.changes.since(before) == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(linecache, "getline", print)
+    assert intact.changed() == "" and intact.changes.since(before) == "linecache"
+
+
+def test_what_a_function_wraps_captured_and_is_given_by_default_counts_too():
+    def made(plain):
+        @functools.wraps(plain)
+        def wrapper(value=1):
+            return plain(value)
+
+        return wrapper
+
+    wrapper = made(lambda value: value)
+    functions, cells = _reached([wrapper])
+    assert functions == [wrapper, wrapper.__wrapped__] and cells == list(wrapper.__closure__)
+    held = Held(cells, lambda cell: cell.cell_contents, type(cells[0]).__basicsize__)
+    defaults = Held(functions, lambda one: one.__defaults__, type(wrapper).__basicsize__)
+    assert held.changed() is None and defaults.changed() is None
+    cells[0].cell_contents = abs
+    wrapper.__wrapped__.__defaults__ = (2,)
+    assert held.changed() is cells[0] and defaults.changed() is functions[1]
+
+
+def test_a_tensor_cannot_say_where_it_lies():
+    plain, liar = torch.zeros(4, 6)[1:], torch.zeros(9)
+    told = geometry.address(liar), geometry.pointer(liar), geometry.extent(liar), geometry.held(liar)
+    for name in ("untyped_storage", "data_ptr", "size", "stride", "numel", "storage_offset", "element_size"):
+        setattr(liar, name, getattr(plain, name))
+    assert liar.data_ptr() == plain.data_ptr()
+    assert (geometry.address(liar), geometry.pointer(liar), geometry.extent(liar), geometry.held(liar)) == told
+
+
+def test_json_is_read_and_written_by_what_nobody_can_replace(monkeypatch):
+    import json
+
+    tree = {"a": [1, 2.5, None, True, "é\n"], "b": {}}
+    text = json.dumps(tree)
+    for name in ("dumps", "loads"):
+        monkeypatch.setattr(json, name, lambda *_, **__: None)
+    monkeypatch.setattr(json.JSONDecoder, "decode", lambda *_: None)
+    assert own_words.parsed(own_words.text(tree)) == own_words.parsed(text.encode()) == tree
+
+
 @pytest.mark.parametrize("size", [8, LARGEST + 8])
 def test_a_change_of_any_memory_is_seen_once(size):
     tensor, witness = torch.zeros(size, dtype=torch.uint8), Witness()
@@ -124,11 +177,11 @@ def test_what_was_computed_where_nobody_looks_is_no_data(flag, brought, is_data)
     assert known.is_data(tensor) is is_data
 
 
-def test_an_input_and_indices_are_data():
-    x, indices = torch.zeros(4), torch.arange(4)
-    known = Provenance({"x": x})
+def test_an_input_is_data_and_integers_made_of_numbers_are_none_since_they_may_be_a_results_bits():
+    x, indices, chosen = torch.zeros(4), torch.arange(4), torch.zeros(4, dtype=torch.int32)
+    known = Provenance({"x": x, "chosen": chosen})
     known.allocated(indices, FILL)
-    assert known.is_data(x) and known.is_data(x[1:]) and known.is_data(indices)
+    assert known.is_data(x) and known.is_data(x[1:]) and known.is_data(chosen) and not known.is_data(indices)
 
 
 def test_a_tree_is_what_dataclasses_would_give():

@@ -11,6 +11,7 @@ from triton.runtime import interpreter as plain
 from triton.runtime import jit
 
 from drills.instruments.constants import fields_of, tupled
+from drills.instruments.geometry import pointer
 from drills.instruments.interpreter.arithmetic import numpy_type
 from drills.instruments.interpreter.floats import to_bf16
 from drills.instruments.interpreter.signature import natural
@@ -51,7 +52,7 @@ def converted(value: Any, name: str) -> Any:
         return tl.tensor(plain.TensorHandle(_number(value, kind), kind), kind)
     if hasattr(value, "data_ptr"):
         kind = tl.str_to_ty(natural(value, specialize=False)[0], None)
-        handle = plain.TensorHandle(np.array([value.data_ptr()], dtype=np.uint64), kind)
+        handle = plain.TensorHandle(np.array([pointer(plain._unwrap_tensor(value))], dtype=np.uint64), kind)
         handle.origin = name
         return tl.tensor(handle, kind)
     return value

@@ -5,21 +5,25 @@ An exception in a kernel leaves it as it was raised, with the learner's own fram
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import dis
 import sys
 from collections.abc import Callable, Iterable
-from types import CodeType, FrameType, FunctionType, ModuleType
+from dataclasses import dataclass
+from types import CellType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Protocol
 
 import numpy as np
+import triton.language as tl
 from triton.runtime import interpreter as plain
 from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import ConstexprFunction
 
 from drills.instruments.intact import Intact
 from drills.instruments.interpreter import arguments
 from drills.instruments.interpreter import signature as sig
-from drills.instruments.interpreter.language import Language
+from drills.instruments.interpreter.language import Language, of_constants, of_values
 from drills.instruments.interpreter.meaning import Meaning
 from drills.instruments.interpreter.memory import Builder
 from drills.instruments.interpreter.quick import numpy_types
@@ -33,12 +37,15 @@ class Recorder(Protocol):
     """What the interpreter tells of a launch, and what it asks. paused: within, torch operations are not watched.
 
     resumed: within that, they are again, since a kernel's own code has no use for any.
-    called_python: a kernel uses a plain Python function of its file.
+    called_python: a kernel uses a plain Python function of its file. look: for changes of what kernels are run by.
+    meddled: something of that name was changed while programs ran.
     """
 
     masked_fill: str
     turn: int
 
+    def look(self) -> None: ...
+    def meddled(self, name: str) -> None: ...
     def begin(self, launch: Launch, tensors: list, numbers: dict[str, int], line: Callable) -> Watch: ...
     def end(self, watch: Watch) -> None: ...
     def ordered(self, count: int) -> Iterable[int]: ...
@@ -50,8 +57,8 @@ class Recorder(Protocol):
 class Machine:
     """The interpreter of this process. recorder: of the call that runs, or None.
 
-    loaded: the graded file's names as they were once it was loaded. frame: of the learner's function that runs, if
-    it has been looked for.
+    loaded: the graded file's names as they were once it was loaded. taken: what each function of the launch is run
+    with. frame: of the learner's function that runs, if it has been looked for.
     """
 
     def __init__(self, builder: Builder, language: Language, meaning: Meaning) -> None:
@@ -65,6 +72,7 @@ class Machine:
         self.bound: dict[Callable, Callable] = {}
         self.intact: Intact | None = None
         self.used: dict[Callable, frozenset[str]] = {}
+        self.taken: dict[Callable, Taken] = {}
         self.loaded: dict[str, Any] = {}
         self.words = Vocabulary()
         self.frame: FrameType | None = None
@@ -75,20 +83,23 @@ class Machine:
             self.kernels[kernel.fn] = sig.declared(kernel.fn, kernel.kwargs)
         declared = self.kernels[kernel.fn]
         values, options = declared.bind(args, keywords)
+        values = {name: arguments.plainly(value) for name, value in values.items()}
         unknown = [name for name in options if name not in self.options]
         if unknown:
             raise KeyError(f"Keyword argument {unknown[0]} was specified but unrecognised")
-        sizes = sig.counted(grid, values)
+        sizes = sig.counted(grid, dict(values))
         for hook in kernel.pre_run_hooks:
             hook(*args, **keywords)
         if self.recorder is None:
             self._programs(kernel, declared.params, values, sizes, None)
             return
         with self.recorder.paused():
+            self.recorder.look()
             launch = sig.launch(kernel.fn, declared.params, values, sizes, options)
             given = {one.name: values[one.name] for one in declared.params if one.is_constexpr}
             given = {name: value for name, value in given.items() if type(value) not in SCALARS}
-            launch.names = self.words.names(kernel.fn, given, self._code)
+            self.taken.clear()
+            launch.names = self.words.names(kernel.fn, given, self._code, self._take)
             numbers = {name: value for name, value in values.items() if type(value) is int}
             watch = self.recorder.begin(launch, list(arguments.tensors(values)), numbers, self.line)
             try:
@@ -111,13 +122,50 @@ class Machine:
         plainly = kernel.fn
         if plainly not in self.bound:
             self._code(plainly)
-            self._check_names(plainly)
-            space = plainly.__globals__
-            seen = {name: space[name] for name in ("__name__", *self.used[plainly]) if name in space}
-            names = self.language.names({**seen, **captured(plainly)})
+            taken = self._taken(plainly)
+            self._check_names(plainly, taken.seen)
+            names = self.language.names(self._called_from_kernels({**taken.names, **taken.captured}))
             names["__builtins__"] = self.meaning.builtins
-            self.bound[plainly] = bound(plainly, self.codes[plainly], names)
+            self.bound[plainly] = bound(plainly, self.codes[plainly], names, taken.defaults, taken.keywords)
         return self.bound[plainly]
+
+    def constant(self, function: Any) -> Callable:
+        """A function for constants, which is Python, on the names that it had when the launch began."""
+        plainly = function.fn
+        if plainly not in self.bound:
+            taken = self._taken(plainly)
+            names, cells = {"__builtins__": vars(builtins)}, [CellType() for _ in plainly.__code__.co_freevars]
+            made = FunctionType(plainly.__code__, names, plainly.__name__, taken.defaults, tuple(cells))
+            made.__kwdefaults__ = taken.keywords
+            self.bound[plainly] = of_values(made)
+            names |= {name: self._constant(value) for name, value in taken.names.items()}
+            for name, cell in zip(plainly.__code__.co_freevars, cells, strict=True):
+                if name in taken.captured:
+                    cell.cell_contents = self._constant(taken.captured[name])
+        return self.bound[plainly]
+
+    def _constant(self, value: Any) -> Any:
+        return self.constant(value) if type(value) is ConstexprFunction else value
+
+    def _called_from_kernels(self, names: dict[str, Any]) -> dict[str, Any]:
+        """The same, with functions for constants that take nothing else."""
+        found = {name: value for name, value in names.items() if type(value) is ConstexprFunction}
+        return {**names, **{name: of_constants(self.constant(value)) for name, value in found.items()}}
+
+    def _take(self, plainly: Any) -> None:
+        """What a function is told to be made of is what it runs with, whatever is changed meanwhile."""
+        self.taken[plainly] = self._taken(plainly)
+
+    def _taken(self, plainly: Any) -> Taken:
+        if plainly in self.taken:
+            return self.taken[plainly]
+        space, used = plainly.__globals__, self.used.get(plainly) or globals_of(plainly.__code__)
+        seen = {name: space[name] for name in ("__name__", *used) if name in space}
+        names = {name: fixed(value) for name, value in seen.items()}
+        held = {name: fixed(value) for name, value in captured(plainly).items()}
+        defaults = plainly.__defaults__ and tuple(map(fixed, plainly.__defaults__))
+        keywords = plainly.__kwdefaults__ and {name: fixed(one) for name, one in plainly.__kwdefaults__.items()}
+        return Taken(seen, names, held, defaults, keywords)
 
     def _code(self, plainly: Any) -> CodeType:
         """What is run of a kernel's function."""
@@ -126,13 +174,13 @@ class Machine:
             self.used[plainly] = globals_of(self.codes[plainly] or plainly.__code__)
         return self.codes[plainly] or plainly.__code__
 
-    def _check_names(self, plainly: Any) -> None:
+    def _check_names(self, plainly: Any, seen: dict[str, Any]) -> None:
         """What a kernel calls is what it is compiled with: the same as when the file was loaded, and no Python."""
         space = plainly.__globals__
         if of_triton(space):
             return  # its math is not the math of the graded file
-        for name in self.used[plainly] & space.keys():
-            value, before = space[name], self.loaded.get(name, space[name])
+        for name in self.used[plainly] & seen.keys():
+            value, before = seen[name], self.loaded.get(name, seen[name])
             if value is not before and (callable(before) or isinstance(before, ModuleType)):
                 raise RuntimeError(f"{name} was changed after the file was loaded, and kernels are compiled without it")
             if type(value) is FunctionType and value.__globals__ is space and self.recorder is not None:
@@ -172,8 +220,10 @@ class Machine:
         self.bound.clear()
         try:
             with self.language.spoken(), np.errstate(all="ignore"):
+                whole = self.intact.changes.now()
                 function = self.function(kernel)
                 named = {param.name: arguments.argument(param, values[param.name]) for param in params}
+                named = self._called_from_kernels(named)
                 with watched():
                     for program in order:
                         x, rest = divmod(program, grid[1] * grid[2])
@@ -183,10 +233,31 @@ class Machine:
                             watch.program = program
                         self.frame = None
                         function(**named)
+                if recorder is not None:
+                    recorder.meddled(self.intact.changes.since(whole))
         finally:
             builder.watch = before
             self.frame = None
             self.bound.clear()
+            self.taken.clear()
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a function is run with. seen: its names' values as they are. names: those that are constants for good."""
+
+    seen: dict[str, Any]
+    names: dict[str, Any]
+    captured: dict[str, Any]
+    defaults: tuple | None
+    keywords: dict[str, Any] | None
+
+
+def fixed(value: Any) -> Any:
+    """A constant that nobody else holds: what a tl.constexpr stands for can be changed."""
+    if type(value) is tl.constexpr:
+        return tl.constexpr(fixed(value.value))
+    return tuple(map(fixed, value)) if type(value) is tuple else value
 
 
 def of_triton(space: dict[str, Any]) -> bool:

@@ -12,7 +12,6 @@ from typing import Any
 
 import triton.language as tl
 from triton.runtime import interpreter as plain
-from triton.runtime.jit import ConstexprFunction
 
 from drills.instruments.interpreter.arithmetic import wide
 from drills.instruments.interpreter.device import replacements
@@ -85,8 +84,6 @@ class Language:
     def _name(self, value: Any) -> Any:
         if isinstance(value, tl.constexpr):
             return tl.core._unwrap_if_constexpr(value)
-        if type(value) is ConstexprFunction:
-            return of_constants(value)
         return self.ours.get(id(value), value)
 
     def truth(self, tensor: Any) -> bool:
@@ -159,14 +156,38 @@ def give(owner: Any, attributes: dict[str, Any]) -> None:
 
 
 def of_constants(function: Any) -> Any:
-    """A constexpr function, which is Python: the compiler gives it no tensor that it could compute with."""
+    """A constexpr function, which is Python: the compiler gives it no tensor that it could compute with.
+
+    Nor a function, which is another one here: it could tell where it is by that.
+    """
 
     def called(*args: Any, **named: Any) -> Any:
         if any(isinstance(one, tl.tensor) for one in (*args, *named.values())):
             raise TypeError("a constexpr function is called with a tensor: it takes constants only")
+        strange = next((one for one in (*args, *named.values()) if not is_constant(one)), None)
+        if strange is not None:
+            raise TypeError(f"a constexpr function is called with a {type(strange).__name__}: it takes constants only")
         return function(*args, **named)
 
     return called
+
+
+def of_values(function: Any) -> Any:
+    """What Triton does around such a function: it gets what constants stand for."""
+
+    def called(*args: Any, **named: Any) -> Any:
+        plainly = {name: tl.core._unwrap_if_constexpr(one) for name, one in named.items()}
+        return function(*map(tl.core._unwrap_if_constexpr, args), **plainly)
+
+    return called
+
+
+def is_constant(value: Any) -> bool:
+    """Whether this is a number, text, a type, or several of these."""
+    value = tl.core._unwrap_if_constexpr(value)
+    if isinstance(value, (tuple, list, tl.tuple)):
+        return all(map(is_constant, value))
+    return value is None or isinstance(value, (bool, int, float, str, tl.dtype))
 
 
 def yielding(method: Any) -> Any:

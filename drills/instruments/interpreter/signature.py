@@ -15,6 +15,7 @@ from triton.runtime import interpreter as plain
 from triton.runtime import jit
 
 from drills.instruments.constants import closure_of, encode, fields_of
+from drills.instruments.geometry import pointer
 from drills.instruments.notes import Launch
 
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
@@ -77,7 +78,7 @@ def natural(value: Any, const: bool = False, specialize: bool = True, align: boo
         return ("i32" if -(2**31) <= value < 2**31 else "i64"), _aligned(value, specialize, align)
     if isinstance(value, torch.Tensor):
         kind = jit.type_canonicalisation_dict[str(value.dtype).removeprefix("torch.")]
-        return ("*k" if const else "*") + kind, _aligned(value.data_ptr(), specialize, align)
+        return ("*k" if const else "*") + kind, _aligned(pointer(value), specialize, align)
     return jit.native_specialize_impl(BaseBackend, value, const, specialize, align)
 
 

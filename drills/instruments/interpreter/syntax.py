@@ -13,10 +13,12 @@ import io
 import textwrap
 from collections.abc import Callable
 from types import CodeType, FunctionType
+from typing import Any
+
+from drills.instruments import sources
 
 ASSIGN, BOTH, EITHER, NOT, VALUE = "__assigned__", "__both__", "__either__", "__negated__", "__value__"
 """Names under which the rewritten code finds its helpers."""
-
 
 _definitions: dict[str, dict[tuple[str, int], str]] = {}
 
@@ -41,6 +43,10 @@ def rewritten(function: Callable) -> CodeType | None:
     known = _definitions.get(code.co_filename, {}).get((code.co_name, code.co_firstlineno))
     try:
         first = code.co_firstlineno
+        if known is None and code.co_filename.startswith(sources.TRITON):
+            known = sources.block(function)
+        if known is None and _definitions:
+            raise RuntimeError(f"{function.__name__} is not in the text of the file, from which kernels are compiled")
         if known is None:
             lines, first = inspect.getsourcelines(function)
             known = "".join(lines)
@@ -58,11 +64,11 @@ def rewritten(function: Callable) -> CodeType | None:
     return next(const for const in code.co_consts if isinstance(const, CodeType))
 
 
-def bound(function: Callable, code: CodeType | None, names: dict) -> FunctionType:
-    """`code` (None: the function's own) as a function that sees `names`, with the defaults of `function`."""
+def bound(function: Callable, code: CodeType | None, names: dict, defaults: Any, keywords: Any) -> FunctionType:
+    """`code` (None: the function's own) as a function that sees `names`, with these defaults."""
     closure = function.__closure__ if code is None else None
-    made = FunctionType(code or function.__code__, names, function.__name__, function.__defaults__, closure)
-    made.__kwdefaults__ = function.__kwdefaults__
+    made = FunctionType(code or function.__code__, names, function.__name__, defaults, closure)
+    made.__kwdefaults__ = keywords
     return made
 
 
