@@ -6,6 +6,7 @@ Loads the graded file, so it must only run where `gate_worker` runs it. Every fa
 from __future__ import annotations
 
 import contextlib
+import importlib
 import re
 import signal
 import time
@@ -14,7 +15,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from drills.instruments import sources
 from drills.instruments.constants import tupled
+from drills.instruments.gate_compile import Specialisation, TooMuch, compile_kernel, parse_once
+from drills.instruments.gate_kernels import GradedFile, Unbuildable
 from drills.instruments.intact import COMPILERS, Intact
 from drills.instruments.meant import SCALARS, Vocabulary
 
@@ -31,23 +35,26 @@ WORDS = "the words of Triton's language"
 DIAGNOSTIC = re.compile(r"^(.+?):(\d+):\d+: error: (.*)$", re.MULTILINE)
 
 
+def ready(files: dict[str, Any]) -> None:
+    """What must be known before any graded file is loaded; later, the machinery is out of its reach."""
+    importlib.import_module("triton.compiler.code_generator")
+    parse_once()
+    files[INTACT], files[WORDS] = Intact(packages=COMPILERS), Vocabulary()
+
+
 def answer(question: dict[str, Any], files: dict[str, Any], log: Any) -> dict[str, Any]:
     """The answer to one question. files: graded files loaded so far, by path and hash."""
-    from drills.instruments.gate_compile import TooMuch, compile_kernel, parse_once
-    from drills.instruments.gate_kernels import Unbuildable
-
     graded = kernel = None
     log.truncate(0)
-    if INTACT not in files:
-        parse_once()
-        files[INTACT], files[WORDS] = Intact(packages=COMPILERS), Vocabulary()
+    intact = files[INTACT]
     try:
         graded = load(question, files)
         kernel, spec = rebuild(graded, question["spec"])
         if strange := another(kernel, spec, question["spec"]["names"], files[WORDS]):
             return failed("compile_error", strange)
-        figures = compile_kernel(kernel, spec, int(question["arch"]), bool(question["full"]))
-        if lost := files[INTACT].changed():
+        lost, before = intact.changed(), intact.changes.now()
+        figures = compile_kernel(kernel, spec, int(question["arch"]), bool(question["full"])) if not lost else None
+        if lost := lost or intact.changes.since(before) or intact.changed():
             return failed("compile_error", f"the file replaces or changes {lost}, by which kernels are compiled")
         return {"ok": True, "kind": "", "line": None, "node": "", "error": "", "figures": asdict(figures)}
     except TooMuch as error:
@@ -65,13 +72,12 @@ def answer(question: dict[str, Any], files: dict[str, Any], log: Any) -> dict[st
 
 def load(question: dict[str, Any], files: dict[str, Any]) -> Any:
     """The question's file, loaded once; raises what its top level raises."""
-    from drills.instruments.gate_kernels import GradedFile
-
     path = str(question["file"])
-    key = f"{question['sha256']} {path}"
+    key, data = f"{question['sha256']} {path}", question["text"].encode("latin-1")
+    sources.know(path, data)
     if key not in files:
         with at_most(LOADING_S):
-            files[key] = GradedFile(path, question["text"].encode("latin-1"))
+            files[key] = GradedFile(path, data)
     return files[key]
 
 
@@ -89,9 +95,6 @@ def at_most(seconds: float) -> Iterator[None]:
 
 def rebuild(graded: Any, asked: dict[str, Any]) -> tuple[Any, Any]:
     """The JIT function and the specialisation that a launch's notes describe."""
-    from drills.instruments.gate_compile import Specialisation
-    from drills.instruments.gate_kernels import Unbuildable
-
     kernel = graded.kernel(asked["kernel"], asked["line"], asked["closure"])
     order = {name: place for place, name in enumerate(kernel.arg_names)}
     signature = {name: kind for name, kind in asked["signature"].items() if name in order}

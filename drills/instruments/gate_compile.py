@@ -11,13 +11,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import re
+import textwrap
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from drills.instruments import sources
 from drills.instruments.gate_binary import Figures, figures
 
 KNOWN = ("3.6.", "3.7.")
+DEF = re.compile(r"^def\s+\w+\s*\(", re.MULTILINE)
 WARP = 32
 THREADS = 1024
 """Most threads of a block, on every target."""
@@ -140,19 +144,32 @@ def shared_context(target: Any) -> Any:
 
 @functools.cache
 def parse_once() -> None:
-    """From now on Triton parses a function's text once, not at every call of it; it only reads the tree."""
+    """From now on Triton parses a function's text once, not at every call of it; it only reads the tree.
+
+    The text is what stands in the file: a graded file could have given its kernel another.
+    """
     from triton.runtime.jit import JITFunction
 
     parse = JITFunction.parse
-    trees: dict[str, Any] = {}
+    trees: dict[tuple[str, int, str], Any] = {}
 
     def parse_or_recall(function: Any) -> Any:
-        tree = trees.get(function.src)
-        if tree is None:
-            tree = trees[function.src] = parse(function)
-        return tree
+        code, text = function.fn.__code__, function.src
+        place = code.co_filename, code.co_firstlineno, text
+        if place not in trees:
+            if text != written(function.fn):
+                raise ValueError(f"{code.co_name} is not what the text of the file says")
+            trees[place] = parse(function)
+        return trees[place]
 
     JITFunction.parse = parse_or_recall
+
+
+def written(function: Any) -> str:
+    """Its text from "def" on, as Triton takes it; "" where it is not in the file."""
+    text = textwrap.dedent(sources.block(function) or "")
+    begins = DEF.search(text)
+    return text[begins.start() :] if begins else ""
 
 
 def by_compile(source: Any, target: Any, options: dict[str, Any]) -> SimpleNamespace:

@@ -43,8 +43,10 @@ class GradedFile:
 
     def kernel(self, name: str, line: int, closure: dict[str, Any]) -> Any:
         """The JIT function called `name` whose def or first decorator is at `line`; Unbuildable if there is none."""
+        from triton.runtime.jit import JITFunction
+
         found = unwrap(self.find(name, line, closure))
-        if not hasattr(found, "params"):
+        if type(found) is not JITFunction:
             raise Unbuildable(f"{name} is not a @triton.jit kernel when the file is loaded without the interpreter")
         return found
 

@@ -7,6 +7,7 @@ here or None within its seconds, and a lane that got none is never used again.
 from __future__ import annotations
 
 import contextlib
+import hmac
 import json
 import secrets
 import socket
@@ -14,6 +15,8 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
+
+from drills.instruments import own_words
 
 MAX_ANSWER = 64 << 10
 LATE_S = 2.0
@@ -54,6 +57,7 @@ class Lane(threading.Thread):
         self.done = done
         self.rest = b""
         self.asked = 0
+        self.key, self.fresh = secrets.token_bytes(own_words.KEY), True
 
     def run(self) -> None:
         """The thread's work; ends with the socket closed."""
@@ -72,10 +76,14 @@ class Lane(threading.Thread):
         until = time.monotonic() + job.seconds + LATE_S
         try:
             self.sock.settimeout(job.seconds + LATE_S)
-            self.sock.sendall(json.dumps(job.question(self.asked)).encode() + b"\n")
+            question = {**job.question(self.asked), "key": self.key.hex()} if self.fresh else job.question(self.asked)
+            self.fresh = False
+            self.sock.sendall(json.dumps(question).encode() + b"\n")
             while (line := self.line(until)) is not None:
-                answer = json.loads(line) if line.strip() else None
-                if isinstance(answer, dict) and (answer.get("id") == self.asked or is_obituary(answer)):
+                said, _, text = line.partition(b" ")
+                proven = hmac.compare_digest(said, own_words.proof(self.key, text).hex().encode())
+                answer = json.loads(text if proven else line) if line.strip() else None
+                if isinstance(answer, dict) and (proven and answer.get("id") == self.asked or is_obituary(answer)):
                     return answer
         except (OSError, ValueError, RecursionError):
             pass

@@ -3,7 +3,8 @@
 It runs graded code (the file's top level, and what a kernel computes while it is compiled), so nothing that it says is
 more than a claim: the parent checks every answer. It must never be the process that holds a seed or judges.
 
-One JSON object a line, both ways. A question and its answer:
+One JSON object a line, both ways; each answer has a proof in front (see `own_words`), by a key that came with the first
+question, before any graded code was loaded. A question and its answer:
 
     {"id": 7, "file": "mine/l4.py", "sha256": "…", "text": "import…", "arch": 90, "full": true, "seconds": 20,
      "spec": {"kernel": …}}
@@ -32,7 +33,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from drills.instruments.gate_answer import MAX_ERROR, answer, failed
+from drills.instruments import own_words
+from drills.instruments.gate_answer import MAX_ERROR, answer, failed, ready
 
 MAX_QUESTION = 16 << 20
 PREFIX = "drills-gate-"
@@ -102,16 +104,21 @@ def obituary(status: int, said: str) -> dict[str, Any]:
 def compile_on_request(sock: socket.socket, folder: str, seal: Callable[[], None]) -> None:
     """The inner process: one answer a question, until the stream ends. seal: what it gives up before graded code."""
     log = prepare(folder)
-    seal()
     files: dict[str, Any] = {}
+    key = b""
     with sock.makefile("rb") as questions:
         while line := questions.readline(MAX_QUESTION):
-            question = json.loads(line)
+            question = own_words.parsed(line)
+            key = key or bytes.fromhex(question.pop("key"))
             signal.setitimer(signal.ITIMER_REAL, float(question["seconds"]))
+            if not files:
+                ready(files)
+                seal()
             said = answer(question, files, log)
             signal.setitimer(signal.ITIMER_REAL, 0)
             with contextlib.suppress(OSError):
-                sock.sendall(json.dumps({"id": question["id"], **said}).encode() + b"\n")
+                text = own_words.text({"id": question["id"], **said})
+                sock.sendall(own_words.proof(key, text).hex().encode() + b" " + text + b"\n")
 
 
 def prepare(folder: str) -> Any:

@@ -1,4 +1,4 @@
-"""Puts the machinery of a worker out of graded code's reach, before that is loaded: a hurdle, not a boundary.
+"""Puts a worker's, or a gate's, machinery out of graded code's reach, before that is loaded: no boundary but a hurdle.
 
 What runs in one process can be reached in it, by whoever tries hard enough. So nothing that decides about values is
 here, and what the instruments say is believed only as far as DESIGN says. But `import drills`, the garbage collector's

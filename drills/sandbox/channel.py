@@ -6,11 +6,13 @@ Never blocks longer than the deadline and never raises anything but `Late`, `Gon
 from __future__ import annotations
 
 import contextlib
+import hmac
 import os
 import select
 import socket
 import time
 
+from drills.instruments import own_words
 from drills.sandbox import wire
 from drills.sandbox.outcome import FLOOD_LIMIT, PRINTED_LIMIT, clean
 
@@ -30,10 +32,14 @@ class Flood(Exception):
 
 
 class Channel:
-    """sock: a connected stream socket. output: the reading end of the pipe that is the process's stdout and stderr."""
+    """sock: a connected stream socket. output: the reading end of the pipe that is the process's stdout and stderr.
 
-    def __init__(self, sock: socket.socket, output: int) -> None:
+    key: by which the process proves that an answer is its own.
+    """
+
+    def __init__(self, sock: socket.socket, output: int, key: bytes) -> None:
         self.sock = sock
+        self.key = key
         self.output = output
         self.printed = b""
         self.count = 0
@@ -54,8 +60,12 @@ class Channel:
 
     def receive(self, deadline: float) -> wire.Message:
         """The next message."""
-        text, blob = wire.sizes(self._read(wire.HEADER.size, deadline), wire.REPLY)
-        return wire.decode(self._read(text, deadline), self._read(blob, deadline), wire.REPLY)
+        header = self._read(wire.HEADER.size, deadline)
+        text, blob = wire.sizes(header, wire.REPLY)
+        data = self._read(text + blob, deadline)
+        if not hmac.compare_digest(self._read(own_words.KEY, deadline), own_words.proof(self.key, header + data)):
+            raise wire.Malformed("what the grader did not write")
+        return wire.decode(data[:text], data[text:], wire.REPLY)
 
     def _read(self, size: int, deadline: float) -> bytes:
         parts: list[bytes] = []

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from drills.errors import GraderFailed
+from drills.instruments import own_words
 from drills.instruments.notes import CallOptions, Notes, Status
 from drills.sandbox import outcome, wire
 from drills.sandbox.channel import Channel, Flood, Gone, Late
@@ -83,7 +84,8 @@ class Worker:
         here, there = socket.socketpair()
         reading, writing = os.pipe()
         self.nonce = secrets.token_hex(8)
-        config = {"file": str(self.file), "device": self.device, "nonce": self.nonce}
+        key = secrets.token_bytes(own_words.KEY)
+        config = {"file": str(self.file), "device": self.device, "nonce": self.nonce, "key": key.hex()}
         config |= {"kernels": str(self.kernels)} if self.kernels else {}
         source = self._source()
         try:
@@ -93,7 +95,7 @@ class Worker:
                 os.close(descriptor)
             there.close()
             os.close(writing)
-        self.channel = Channel(here, reading)
+        self.channel = Channel(here, reading, key)
         self.loading = None
 
     def load(self) -> Loaded:

@@ -71,7 +71,16 @@ class Isolation:
                 self.seal(kind, config)
 
     def seal(self, kind: str, config: dict[str, Any]) -> None:
-        """The last step: no dangerous system call any more. A gate takes it in the inner one of its two processes."""
+        """The last step: no dangerous system call any more. A gate takes it in the inner one of its two processes.
+
+        It runs graded code too: the machinery is put out of that code's reach as it is in a worker.
+        """
+        if kind == "gate":
+            from drills.sandbox import alone, unreachable
+
+            unreachable.close()
+            alone.hide_machinery()
+            alone.refuse_looks()
         if self.strong:
             confinement.refuse_calls(confinement.compiles(kind, config), listening=confinement.on_gpu(config))
 

@@ -1,4 +1,4 @@
-"""Takes away, in a worker, the ways by which Python objects lead to the machinery behind them.
+"""Takes away, in a worker or a gate, the ways by which Python objects lead to the machinery behind them.
 
 A generator shows the frame that called it, a function its closure and its module's names, `object` every class there
 is. None of these is of use to graded code, and each leads from what it may touch to the recorder. So a generator has no

@@ -6,7 +6,6 @@ ends with a message or with `Malformed`.
 
 from __future__ import annotations
 
-import json
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import torch
 from safetensors.torch import load
 
+from drills.instruments import own_words
 from drills.sandbox import layout, raw
 from drills.sandbox.layout import MAX_DEPTH, Limits, Malformed, Opaque, Oversized
 
@@ -45,7 +45,7 @@ def encode(message: Message, limits: Limits) -> bytes:
     """
     packer = _Packer(limits)
     tree = packer.pack(message.tree, 0)
-    text = raw.text({"head": message.head, "tree": tree, "tensors": packer.layouts})
+    text = own_words.text({"head": message.head, "tree": tree, "tensors": packer.layouts})
     blob = raw.tensors(packer.dense)
     check_sizes(len(text), len(blob), limits)
     return HEADER.pack(MAGIC, len(text), len(blob)) + text + blob
@@ -69,7 +69,7 @@ def check_sizes(text: int, blob: int, limits: Limits) -> None:
 def decode(text: bytes, blob: bytes, limits: Limits) -> Message:
     """The message in these two parts. Raises `Malformed`, and nothing else."""
     try:
-        outer = json.loads(text)
+        outer = own_words.parsed(text)
         head, layouts = outer["head"], outer["tensors"]
         if not isinstance(head, dict) or not isinstance(layouts, list):
             raise Malformed("a message without a head")

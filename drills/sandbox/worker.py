@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from drills.instruments import own_words
 from drills.instruments.notes import CallOptions, Notes, as_tree
 from drills.sandbox import layout, learner, raw, sealing, wire
 
@@ -27,7 +28,7 @@ def serve(sock: Any, config: dict[str, Any]) -> None:
 
     torch.set_num_threads(1)
     sys.stdin = open(os.devnull)  # noqa: SIM115  for as long as the process lives
-    line = Line(sock)
+    line = Line(sock, bytes.fromhex(config.pop("key")))
     try:
         graded = Graded(Path(config["file"]), config["device"], *map(text_of, config["descriptors"]))
     except Exception as error:
@@ -59,10 +60,10 @@ def text_of(descriptor: int) -> bytes:
 
 
 class Line:
-    """The worker's end of the connection."""
+    """The worker's end of the connection. key: proves that what is said is said here."""
 
-    def __init__(self, sock: Any) -> None:
-        self.sock = sock
+    def __init__(self, sock: Any, key: bytes) -> None:
+        self.sock, self.key = sock, key
 
     def say(self, head: dict[str, Any], tree: Any = None) -> None:
         """Send one message; what was printed before it is on its way before it."""
@@ -72,7 +73,7 @@ class Line:
                 stream.flush()
             except Exception:
                 continue
-        self.sock.sendall(data)
+        self.sock.sendall(data + own_words.proof(self.key, data))
 
     def hear(self) -> wire.Message | None:
         """The next request; None when the parent has hung up."""

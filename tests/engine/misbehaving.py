@@ -159,7 +159,7 @@ def promise_too_much():
 def answer_for_itself(nonce):
     text = json.dumps({"head": {"nonce": nonce, "notes": {}}, "tree": None, "tensors": []}).encode()
     for number in sockets():
-        os.write(number, struct.pack("<4sIQ", b"drl1", len(text), 0) + text)
+        os.write(number, struct.pack("<4sIQ", b"drl1", len(text), 0) + text + bytes(32))
     time.sleep(600)
 
 

@@ -17,6 +17,7 @@ from gate_bench import PLAIN, C, Starter, launch, one
 from drills.instruments.gate import CompileGate
 from drills.instruments.gate_plan import FRONT_ARCH
 from drills.instruments.gate_report import KINDS
+from drills.instruments.own_words import proof
 
 ACCEPTED = Path(__file__).with_name("gate_accepted.py")
 HEAD = "import os\nimport sys\nimport time\n\nimport triton\nimport triton.language as tl\n\n\n"
@@ -120,21 +121,25 @@ ASKED = b"987654321"
 def liar(answers: list[bytes]):
     """A `start` whose process says these things whatever it is asked, one a question, then nothing.
 
-    ASKED in them becomes the number of the question.
+    ASKED in them becomes the number of the question. Each line is proven, as graded code could have it done.
     """
 
     def start() -> socket.socket:
         here, there = socket.socketpair()
 
         def talk() -> None:
+            key = b""
             with there:
                 for answer in answers:
                     question = there.recv(1 << 16)
                     if not question:
                         return
                     number = re.search(rb'"id": (\d+)', question)[1]
+                    given = re.search(rb'"key": "(\w+)', question)
+                    key = bytes.fromhex(given[1].decode()) if given else key
+                    lines = [one for one in answer.replace(ASKED, number).split(b"\n") if one]
                     try:
-                        there.sendall(answer.replace(ASKED, number))
+                        there.sendall(b"".join(proof(key, one).hex().encode() + b" " + one + b"\n" for one in lines))
                     except OSError:
                         return
 

@@ -87,7 +87,7 @@ DEATHS = {
     "write_noise": ((), "malformed", "the process sent bytes that are no message in place of an answer"),
     "hang_up": ((), "malformed", "the process closed its connection to the grader"),
     "promise_too_much": ((), "oversized", "the answer is too large: 1073741824 MiB, the limit is 72 MiB"),
-    "answer_for_itself": (("",), "malformed", "the process sent an answer to another question in place of an answer"),
+    "answer_for_itself": (("",), "malformed", "the process sent what the grader did not write in place of an answer"),
     "trickle": ((), "timeout", "no answer in 0.4 s: is there an endless loop?"),
     "too_large": ((), "oversized", "the answer is too large: a tensor of shape [1099511627776]"),
     "too_deep": ((), "oversized", "the answer is too large: lists nested more than 16 deep"),
