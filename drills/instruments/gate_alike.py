@@ -22,6 +22,7 @@ every launch.
 
 from __future__ import annotations
 
+import builtins
 import itertools
 import json
 import math
@@ -30,8 +31,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from drills.instruments.gate_spec import POINTS, Spec
-from drills.instruments.gate_text import Text
-from drills.instruments.gate_walk import TENSOR, TYPES, Kind, Known, Note, Unclear, Walk
+from drills.instruments.gate_text import Text, first
+from drills.instruments.gate_walk import TENSOR, TYPES, Kind, Known, Note, Unclear, Walk, file_of
 
 OF_TYPES = Kind(frozenset([TYPES]))
 SCALARS = (int, bool, float, type(None))
@@ -61,6 +62,7 @@ def view(text: Text, spec: Spec) -> View:
     group = json.dumps([spec.kernel, spec.line, spec.options, spec.closure, spec.names], sort_keys=True)
     kinds = _kinds(spec)
     try:
+        _as_written(text, spec)
         walk = Walk(text, spec.line, _given(spec), tuple(kinds), *_circumstances(text, spec))
     except (Unclear, RecursionError):
         alone = hash((group, spec.front))
@@ -110,6 +112,15 @@ def _given(spec: Spec) -> dict[str, Any]:
     given |= {name.partition(".")[0]: OF_TYPES for name in spec.constants}
     plain = {name: value for name, value in spec.constants.items() if type(value) in SCALARS and "." not in name}
     return given | {name: Known(value, frozenset([name])) for name, value in plain.items()}
+
+
+def _as_written(text: Text, spec: Spec) -> None:
+    """`Unclear` if a helper of the text, or a word of Python's, is by its name something else where the kernel runs."""
+    helpers = {name: f"{name}, line {first(one)}" for name, one in file_of(text).helpers.items()}
+    for name, said in spec.names.items():
+        path = name.partition(" in ")[0]
+        if path == "builtins" or hasattr(builtins, path) or helpers.get(path, said) != said:
+            raise Unclear
 
 
 def _circumstances(text: Text, spec: Spec) -> tuple[bool, bool]:

@@ -33,6 +33,9 @@ FUNCTIONS = frozenset(("min", "max", "abs", "len", "range", "int", "float", "boo
 WORDS = frozenset(("cdiv", "next_power_of_2", "constexpr"))
 """Triton's own that may be called."""
 
+TYPES = re.compile(r"(u?int|b?float)\d+\w*")
+"""And its types, which are the same everywhere: its functions are others in the interpreter."""
+
 MATHS = "math."
 OF_VALUES = frozenset(("value", "primitive_bitwidth", "itemsize"))
 """What may be asked of an argument; and `bit_length()`."""
@@ -56,11 +59,12 @@ def unfit(text: Text, spec: Spec) -> dict[str, Any] | None:
 def foreign(text: Text, spec: Spec) -> dict[str, Any] | None:
     """The gate's answer to a kernel that compiles, if it names Python; None if it names none."""
     for name, said in spec.names.items():
-        found = ANY_PYTHON.search(said) if said.startswith(("a Python ", "(")) else None
+        kinds = ANY_PYTHON.findall(said) if said.startswith(("a Python ", "(")) else []
+        found = next((kind for kind in kinds if kind != "list"), "")
         path, _, place = name.partition(" in ")
-        if found and not (found[1] == "type" and _is_plain_tuple(text, path)):
+        if found and not (found == "type" and _is_plain_tuple(text, path)):
             line = next(_lines(text, path, place.partition(" ")[0]), None)
-            return _refused(f"{path} is a Python {found[1]}: {KERNELS_ONLY}", line)
+            return _refused(f"{path} is a Python {found}: {KERNELS_ONLY}", line)
     return None
 
 
@@ -105,6 +109,8 @@ class _Looks:
                 yield self.says("uses", node)
         elif isinstance(node, ast.Compare) and any(map(_is_identity, node.ops)) and not _with_none(node):
             yield f"{self.name} asks whether two things are one object: {ONLY}", node.lineno
+        elif isinstance(node, ast.BinOp) and _is_text(node.left):
+            yield self.says("formats", node)
         elif isinstance(node, (ast.Assign, ast.AugAssign, ast.For)) and not all(map(_is_name, _targets(node))):
             yield self.says("changes", _targets(node)[0])
         elif isinstance(node, (*STATEMENTS, *EXPRESSIONS)):
@@ -136,7 +142,8 @@ class _Looks:
         root = node.value if isinstance(node, ast.Attribute) else None
         if isinstance(root, ast.Name) and root.id not in self.own:
             said = self.told.get(f"{root.id}.{node.attr}", "")
-            word = not said and root.id not in FUNCTIONS and (node.attr in WORDS or not called)
+            named = node.attr in WORDS or (TYPES.fullmatch(node.attr) and not called)
+            word = not said and root.id not in FUNCTIONS and named
             constant = bool(said) and not called and not ANY_PYTHON.search(said)
             if not (word or constant or said.startswith(MATHS)):
                 yield self.says("calls" if called else "uses", node)
@@ -162,6 +169,10 @@ def _is_name(node: ast.AST) -> bool:
 
 def _is_identity(operation: ast.cmpop) -> bool:
     return isinstance(operation, (ast.Is, ast.IsNot))
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _with_none(node: ast.Compare) -> bool:

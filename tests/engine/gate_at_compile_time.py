@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import triton
 import triton.language as tl
+from triton.language import core
 
 LEAST = 16
 SEEN = []
@@ -92,6 +93,26 @@ def looks_at_its_type(size):
 
 
 @triton.constexpr_function
+def looks_at_a_word(size):
+    return size if tl.load == core.load else size * 2  # here: uses tl.load
+
+
+@triton.constexpr_function
+def looks_behind_a_function(size):
+    return size if print.__self__ else size * 2  # here: uses print.__self__
+
+
+@triton.constexpr_function
+def writes_text(size):
+    return len("%s" % size) * size  # noqa: UP031  # here: formats '%s' % size
+
+
+@triton.constexpr_function
+def asks_for_a_type(size):
+    return size if tl.float32 == tl.float32 else size * 2
+
+
+@triton.constexpr_function
 def asks_who_it_is(size):
     return size if size is LEAST else size * 2  # here: whether two things are one object
 
@@ -103,7 +124,7 @@ def calls_plain_python(size):
 
 @triton.constexpr_function
 def remembers(size):
-    SEEN.append(size)  # here: does SEEN.append(size)
+    SEEN.append(size)  # here: uses SEEN, a Python list
     return size
 
 

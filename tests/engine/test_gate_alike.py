@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from drills.instruments.gate_alike import enough, view
 from drills.instruments.gate_lane import Lane
 from drills.instruments.gate_plan import Compilation, Entry
 from drills.instruments.gate_spec import Spec, checked
-from drills.instruments.gate_text import Text
+from drills.instruments.gate_text import Text, first
 
 FILE = Path(__file__).with_name("gate_some_fail.py")
 DATA = FILE.read_bytes()
@@ -90,3 +91,14 @@ def test_text_that_is_not_understood_is_shown_for_each_launch():
     text = Text(DATA.replace(b"    PIECES: tl", b"    assert K > 0\n    PIECES: tl"))
     specs = [one_of(k, 16, 16) for k in (64, 80, 96, 128)]
     assert len(enough([view(text, one) for one in specs], ())) == 4
+
+
+@pytest.mark.parametrize("name, said", [("share_of in all_is_well", "share_of, line 1"), ("range in share_of", "max")])
+def test_names_that_stand_for_something_else_than_the_text_says_are_shown_for_each_launch(name, said):
+    specs = [replace(one_of(k, 16, 16), names={name: said}) for k in (64, 80, 96, 128)]
+    assert len(enough([view(TEXT, one) for one in specs], ())) == 4
+    right = {
+        "share_of in all_is_well": f"share_of, line {first(next(f for f in TEXT.functions if f.name == 'share_of'))}"
+    }
+    specs = [replace(one, names=right) for one in specs]
+    assert len(enough([view(TEXT, one) for one in specs], ())) < 4
