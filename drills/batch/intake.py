@@ -1,7 +1,7 @@
 """Finds the submissions under a folder.
 
 A submission is a sub-folder that holds `l4_merge_states.py` (or has it in `mine/`), or the files beside each other
-that begin alike: `anna__l4_merge_states.py`, and `anna_123_l4_merge_states-2.py` as Canvas names its downloads.
+that begin alike: `anna__l4_merge_states.py`, and `anna_123_4567_l4_merge_states-2.py` as Canvas names its downloads.
 
 Looks at names and kinds only: must never open, follow or read what a stranger put there.
 """
@@ -18,6 +18,9 @@ from drills.batch import names
 from drills.batch.entries import LINK, kind
 from drills.errors import WrongUse
 from drills.report.submission import RENAME
+
+_CANVAS = re.compile(r"([^\W\d_][^_]*(?:_late)?_\d+)_\d{4,}", re.IGNORECASE)
+"""How a file begins that was downloaded from Canvas: whose it is, and the file's own number there."""
 
 MOST_REFUSED = 1000
 """Lines about what lies beside the submissions and is none."""
@@ -57,7 +60,7 @@ def find(folder: Path, lessons: Iterable[str]) -> tuple[list[Found], list[str]]:
             sets.setdefault(prefix, {})[entry.name] = lesson
         elif lesson:
             refused.append((entry.name, "lies beside the submissions, in none of them"))
-    for prefix, files in sets.items():
+    for prefix, files in _joined(sets).items():
         if prefix in found:
             why = f"there is a folder {names.shown(prefix)} too, and that is graded"
             refused += [(name, why) for name in files]
@@ -66,6 +69,24 @@ def find(folder: Path, lessons: Iterable[str]) -> tuple[list[Found], list[str]]:
     lines = [f"{names.shown(name)}: {why}" for name, why in refused]
     lines[MOST_REFUSED:] = ["and more"] if len(lines) > MOST_REFUSED else []
     return [found[name] for name in sorted(found, key=os.fsencode)], lines
+
+
+def _joined(sets: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """The file sets, those of one student in Canvas as one, under the first one's name: every file has a number there.
+
+    They stay apart where two of them are of the same lesson: they may be no numbers of Canvas.
+    """
+    students: dict[str, list[str]] = {}
+    for prefix in sorted(sets, key=os.fsencode):
+        match = _CANVAS.fullmatch(prefix)
+        if match:
+            students.setdefault(match[1], []).append(prefix)
+    joined = dict(sets)
+    for first, *more in students.values():
+        lessons = [lesson for prefix in (first, *more) for lesson in set(sets[prefix].values())]
+        if len(set(lessons)) == len(lessons):
+            joined[first] = {name: lesson for prefix in (first, *more) for name, lesson in joined.pop(prefix).items()}
+    return joined
 
 
 def _entries(folder: Path) -> list[os.DirEntry]:

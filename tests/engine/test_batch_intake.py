@@ -57,6 +57,22 @@ def test_files_that_begin_alike_are_a_submission(tmp_path):
     assert sum("handed in again" in line for line in got["doejane_123_456"].refused) == 2
 
 
+def test_files_that_canvas_numbers_one_by_one_are_one_submission_of_the_student(tmp_path):
+    put(tmp_path / f"doejane_123_4567_{L4}", b"4\n")
+    put(tmp_path / "doejane_123_4568_l5_cascade-1.py", b"5\n")
+    put(tmp_path / f"roeann_LATE_124_4569_{L4}", b"4\n")
+    got = taken(tmp_path)
+    assert list(got) == ["doejane_123_4567", "roeann_LATE_124_4569"]
+    assert got["doejane_123_4567"].files == {L4: b"4\n", L5: b"5\n"}
+
+
+def test_numbers_that_may_be_no_files_of_one_student_keep_submissions_apart(tmp_path):
+    put(tmp_path / f"group_3_20261_{L4}", b"4\n")
+    put(tmp_path / f"group_3_20262_{L5}", b"5\n")
+    put(tmp_path / f"group_3_20263_{L5}", b"5\n")
+    assert list(taken(tmp_path)) == ["group_3_20261", "group_3_20262", "group_3_20263"]
+
+
 def test_a_folder_goes_before_files_of_the_same_name(tmp_path):
     put(tmp_path / "anna" / L4, b"folder\n")
     put(tmp_path / f"anna_{L4}", b"file\n")
