@@ -99,7 +99,7 @@ ADVICE = (
         "",
         "It may well be right: nothing here can tell. Write it with tl's functions: tl.exp2, tl.log2, tl.fma …",
     ),
-    ("NotImplementedError", "", "This part is still the stub's. Write it, or return an answer from every branch."),
+    ("NotImplementedError", "", "The stub's raise is still here: take it out, and return an answer from every branch."),
     ("ValueError", "power of 2", "Sizes of a block are powers of two: round up with triton.next_power_of_2, and mask."),
     (
         "ValueError",
