@@ -6,9 +6,9 @@ limits of integer types it lies. Elsewhere the value counts. This walk computes 
 notes what counts:
 
     r = tl.arange(0, BLOCK_R)               # "side": BLOCK_R, the extent of a tensor
-    PIECES: tl.constexpr = D // BLOCK_D
-    if PIECES > 1:                          # "if": whether it is; what stands there is walked only if it is
-        row = r // PIECES                   # "within": PIECES is an integer from 2 to 2^15 - 1
+    PARTS: tl.constexpr = D // WIDTH
+    if PARTS > 1:                           # "if": whether it is; what stands there is walked only if it is
+        row = r // PARTS                    # "within": PARTS is an integer from 2 to 2^15 - 1
     tl.static_assert(D < 512)               # "is": True
     B: tl.constexpr = share_of(D)           # what this is, is not known here; it is "mixed" of D,
     if x.dtype.element_ty == tl.float16:    # and this of the types: what it is mixed of counts where it decides
