@@ -5,6 +5,7 @@ Each function returns one sentence, or "" where its pattern is not there. States
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from itertools import permutations
 
@@ -168,11 +169,12 @@ def rounding(exercise: Exercise, args: Args, shown: Comparison) -> str:
     """An error just above the tolerance, all over, and small beside what was expected."""
     if not _small(shown):
         return ""
-    off = (shown.got - shown.expected).abs()[shown.wrong] / shown.limit[shown.wrong]
-    return (
-        f"The error is {words.number(round(float(off.max()), 1))} times the tolerance, as rounding would make it: "
-        "keep weights, sums and s in float32 and cast only where you store."
-    )
+    most = float(((shown.got - shown.expected).abs()[shown.wrong] / shown.limit[shown.wrong]).max())
+    if math.isfinite(most):
+        error = f"The error is {words.number(round(most, 1))} times the tolerance, as rounding would make it"
+    else:
+        error = "The error is as rounding would make it, and there must be none here"
+    return f"{error}: keep weights, sums and s in float32 and cast only where you store."
 
 
 def _small(shown: Comparison) -> bool:

@@ -40,7 +40,8 @@ def states_oracle(q, k, v, num_splits, scale=None):
 def _must_read_merge(o_a, lse_a, o_b, lse_b) -> int:
     """Both LSEs, and the outputs that weigh something."""
     lse = torch.stack([lse_a, lse_b]).double()
-    return nbytes(lse_a, lse_b) + used_bytes(lse - finite_shift(largest(lse, 0)), o_a)
+    a, b = lse - finite_shift(largest(lse, 0))
+    return nbytes(lse_a, lse_b) + used_bytes(a, o_a) + used_bytes(b, o_b)
 
 
 def _floor_states(q, k, v, num_splits, scale=None) -> int:
