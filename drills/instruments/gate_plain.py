@@ -7,6 +7,7 @@ assembler, descriptors, 8-bit floats, other modules' functions, options of a lau
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterable
 
@@ -37,14 +38,18 @@ OTHERS = (WORD, "module ", "a Python ")
 
 def is_plain(text: Text, spec: Spec) -> bool:
     """Of this specialisation's kernel and all functions of the file that it reaches."""
-    functions = text.reached(spec.line)
     kinds = [*flat(spec.signature.values()), *map(str, spec.constants.values())]
-    if not functions or spec.options or any(FLOAT8.search(kind) for kind in kinds):
+    if spec.options or any(FLOAT8.search(kind) for kind in kinds):
         return False
+    return all(map(_is_itself, spec.names, spec.names.values())) and _says_nothing_else(text, spec.line)
+
+
+@functools.lru_cache(maxsize=64)
+def _says_nothing_else(text: Text, line: int) -> bool:
+    """Whether the text of the kernel there, and of what it reaches, is plain: the same for all specialisations."""
+    functions = text.reached(line)
     known = (BUILTIN | {one.name for one in text.functions}) - text.bound
-    return all(map(_is_itself, spec.names, spec.names.values())) and all(
-        _is_plain(node, known) for one in functions for node in _inside(one)
-    )
+    return bool(functions) and all(_is_plain(node, known) for one in functions for node in _inside(one))
 
 
 def _is_itself(name: str, said: str) -> bool:

@@ -35,6 +35,7 @@ class Text:
         self.bound = {name for node in nodes for name in names(node)}
         self.says_eight = b"int8" in data
         self.found: dict[tuple[int, re.Pattern[str]], bool] = {}
+        self.reaches: dict[int, list[ast.FunctionDef]] = {}
 
     @functools.cached_property
     def codes(self) -> dict[tuple[str, int], set[str]]:
@@ -70,6 +71,11 @@ class Text:
 
     def reached(self, line: int) -> list[ast.FunctionDef]:
         """The function around a line, those of this file whose names it mentions, and so on; none for no function."""
+        if line not in self.reaches:
+            self.reaches[line] = self._reached(line)
+        return self.reaches[line]
+
+    def _reached(self, line: int) -> list[ast.FunctionDef]:
         start = self.function(line)
         waiting = [start] if start else []
         found, seen = [], {one.lineno for one in waiting}
