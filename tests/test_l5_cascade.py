@@ -394,6 +394,12 @@ def test_every_level_sends_a_query_head_to_one_kv_head(drill):
 
 
 @pytest.mark.graded("multi_level_cascade", "value")
+def test_five_levels(drill):
+    bounds = [[0, 2], [0, 1, 2], [0, 2], [1, 2], [0, 1]]
+    drill.multi_level_cascade(*level_case(drill.rng, bounds, [[5], [3, 2], [1], [2], [4]], B=2)).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "value")
 @pytest.mark.parametrize("scale", [0.7, 0.0])
 def test_a_scale_given_reaches_every_level(drill, scale):
     drill.multi_level_cascade(*level_case(drill.rng, [[0, 4], [0, 1, 4]], [[7], [3, 9]]), scale).agrees()
