@@ -38,6 +38,7 @@ DIAGNOSTIC = re.compile(r"^(.+?):(\d+):\d+: error: (.*)$", re.MULTILINE)
 def ready(files: dict[str, Any]) -> None:
     """What must be known before any graded file is loaded; later, the machinery is out of its reach."""
     importlib.import_module("triton.compiler.code_generator")
+    importlib.import_module("torch")  # it gives `inspect` a function of its own, and graded files import it
     parse_once()
     files[INTACT], files[WORDS] = Intact(packages=COMPILERS), Vocabulary()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 ROWS, COLUMNS = 16, 16
@@ -47,9 +48,12 @@ def wrong_results() -> list[str]:
 
 def compile_() -> dict[str, Any]:
     """The targets that the smoke kernel compiles for."""
+    from drills.instruments import sources
     from drills.instruments.gate_compile import Specialisation, compile_kernel
-    from drills.study.doctor_kernel import smoke
+    from drills.study import doctor_kernel
 
+    smoke = doctor_kernel.smoke
+    sources.know(doctor_kernel.__file__, Path(doctor_kernel.__file__).read_bytes())
     kinds = dict(zip(smoke.arg_names, ["*fp32"] * 4 + ["*bf16"] + ["constexpr"] * 2, strict=True))
     spec = Specialisation(kinds, {(5,): ROWS, (6,): COLUMNS}, ())
     for arch in (80, 90):

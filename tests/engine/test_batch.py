@@ -38,7 +38,7 @@ STANDINGS = {
     "wrong": "partly",
     "syntax": "could not be graded",
     "killer": "partly",
-    "forger": "partly",
+    "forger": "nothing",  # who changes what the grader computes with passes nothing
     "looper": "partly",
     "zlast": "passed",
 }
