@@ -9,11 +9,14 @@ from drills.lessons.paging import random_levels, random_pages
 from drills.lessons.strides import far_apart
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
-FAR = [-(2.0**100), -(2.0**20), 2.0**20, 2.0**100]
-"""Far beyond any sentinel. Equal powers of two, so that no way to scale or shift them rounds.
+FAR = [2.0**20, 2.0**100]
+"""Far beyond any sentinel; with `both_signs`, as far below. Equal powers of two: no way to scale or shift them rounds.
 
 The s of states that are merged does round, by a relative 2^-24: values of one sign do not cancel, so it stays small.
 """
+
+SEVENTY = (1, 3, 0, 5, 2, *[0] * 57, 1, 0, 2, 0, 3, 0, 1, 5)
+"""Keys of seventy requests. Most have none: the interpreter is sooner done with those."""
 
 
 def short(value):
@@ -23,7 +26,14 @@ def short(value):
 
 def power(value):
     """2.0**20 as a test id: "2^20"."""
-    return f"{'-' if value < 0 else ''}2^{math.frexp(abs(value))[1] - 1}"
+    return f"2^{math.frexp(value)[1] - 1}"
+
+
+def both_signs(q):
+    """Ones in q's shape; -1 for every second query head."""
+    ones = torch.ones_like(q)
+    ones[:, 1::2] = -1
+    return ones
 
 
 def wide(x):
@@ -79,7 +89,7 @@ def test_every_request_attends_to_the_one_prefix(drill, dtype):
 
 
 @pytest.mark.graded("attend_shared", "value")
-@pytest.mark.parametrize("group, kv_heads", [(1, 3), (4, 2), (7, 1), (8, 2)])
+@pytest.mark.parametrize("group, kv_heads", [(1, 3), (7, 2)])
 def test_query_heads_share_kv_head_h_over_g(drill, group, kv_heads):
     drill.attend_shared(*shared_case(drill.rng, B=2, Hq=group * kv_heads, Hkv=kv_heads)).agrees()
 
@@ -91,22 +101,13 @@ def test_a_scale_given_replaces_the_default(drill, scale):
 
 
 @pytest.mark.graded("attend_shared", "value")
-def test_two_halves_of_the_prefix_merge_to_the_whole(drill):
-    q, k, v = shared_case(drill.rng, P=37)
-    whole = drill.attend_shared(q, k, v).agrees()
-    (v_a, s_a), (v_b, s_b) = drill.attend_shared(q, k[:11], v[:11]), drill.attend_shared(q, k[11:], v[11:])
-    weight = torch.exp2(s_a.double() - torch.logaddexp2(s_a.double(), s_b.double()))[..., None]
-    whole.equals((weight * v_a + (1 - weight) * v_b, torch.logaddexp2(s_a.double(), s_b.double())))
-
-
-@pytest.mark.graded("attend_shared", "value")
 def test_a_long_prefix_stays_exact(drill):
     q, k, _ = shared_case(drill.rng, B=1, D=7, P=1000, dtype=torch.float16)
     drill.attend_shared(torch.zeros_like(q), k, values_that_lose(1000)).agrees()
 
 
 @pytest.mark.graded("attend_shared", "edge")
-@pytest.mark.parametrize("keys", [1, 15, 16, 17, 63, 65, 129])
+@pytest.mark.parametrize("keys", [1, 16, 64, 129])
 def test_prefix_of_any_length(drill, keys):
     drill.attend_shared(*shared_case(drill.rng, B=1, P=keys)).agrees()
 
@@ -125,18 +126,17 @@ def test_no_request_gives_no_rows(drill):
 
 
 @pytest.mark.graded("attend_shared", "edge")
-@pytest.mark.parametrize("D", [1, 96])
-def test_head_size_that_tl_dot_does_not_take_as_it_is(drill, D):
+def test_a_head_of_one_column(drill):
     """Values of one sign: in a single column, values that cancel leave nothing to measure an error against."""
-    q, k, v = shared_case(drill.rng, B=2, D=D)
+    q, k, v = shared_case(drill.rng, B=2, D=1)
     drill.attend_shared(q, k, v.abs()).agrees()
 
 
 @pytest.mark.graded("attend_shared", "edge")
-@pytest.mark.parametrize("shift", [-60000.0, 60000.0])
-def test_scores_far_from_zero(drill, shift):
+def test_scores_far_from_zero(drill):
+    """About 60000 for one query head, -60000 for the other."""
     q, k, v = shared_case(drill.rng)
-    q[..., 0], k[..., 0] = 400.0, shift / 100.0
+    q[..., 0], k[..., 0] = 400.0 * both_signs(q)[..., 0], 600.0
     drill.attend_shared(q, k, v).agrees()
 
 
@@ -144,11 +144,11 @@ def test_scores_far_from_zero(drill, shift):
 @pytest.mark.parametrize("score", FAR, ids=power)
 def test_equal_scores_of_any_size(drill, score):
     q, k, v = shared_case(drill.rng, B=2, D=1, P=5)
-    drill.attend_shared(torch.ones_like(q), torch.full_like(k, score), v.abs(), 1.0).agrees()
+    drill.attend_shared(both_signs(q), torch.full_like(k, score), v.abs(), 1.0).agrees()
 
 
 @pytest.mark.graded("attend_shared", "edge")
-@pytest.mark.parametrize("B, heads, kv_heads", [(100, 3, 1), (1, 40, 40)])
+@pytest.mark.parametrize("B, heads, kv_heads", [(100, 3, 1), (1, 33, 33)])
 def test_a_hundred_requests_or_dozens_of_heads(drill, B, heads, kv_heads):
     drill.attend_shared(*shared_case(drill.rng, B=B, Hq=heads, Hkv=kv_heads, D=2, P=5)).agrees()
 
@@ -156,7 +156,8 @@ def test_a_hundred_requests_or_dozens_of_heads(drill, B, heads, kv_heads):
 @pytest.mark.graded("attend_shared", "memory")
 def test_inputs_of_other_strides(drill):
     q, k, v = shared_case(drill.rng)
-    drill.attend_shared(q.transpose(0, 1).contiguous().transpose(0, 1), k.repeat(1, 1, 2)[..., ::2], v.flip(0)).agrees()
+    q, k = q.transpose(0, 1).contiguous().transpose(0, 1), k.repeat(1, 1, 2)[..., 1::2]
+    drill.attend_shared(q, k, v.flip(0)).agrees()
 
 
 @pytest.mark.graded("attend_shared", "memory")
@@ -189,21 +190,20 @@ def test_each_request_attends_to_its_own_shuffled_pages(drill, dtype):
 
 
 @pytest.mark.graded("attend_paged", "value")
-@pytest.mark.parametrize("group, kv_heads", [(1, 3), (4, 2), (7, 1), (8, 2)])
+@pytest.mark.parametrize("group, kv_heads", [(1, 3), (7, 2)])
 def test_query_heads_find_their_kv_head_in_the_pages(drill, group, kv_heads):
     drill.attend_paged(*paged_case(drill.rng, (6,), Hq=group * kv_heads, Hkv=kv_heads)).agrees()
 
 
 @pytest.mark.graded("attend_paged", "value")
-@pytest.mark.parametrize("page_size", [1, 3, 16, 48])
+@pytest.mark.parametrize("page_size", [1, 3, 48])
 def test_pages_of_any_size(drill, page_size):
     drill.attend_paged(*paged_case(drill.rng, (35 + page_size,), page_size)).agrees()
 
 
 @pytest.mark.graded("attend_paged", "value")
-@pytest.mark.parametrize("scale", [0.7, 0.0])
-def test_a_scale_given_for_pages_replaces_the_default(drill, scale):
-    drill.attend_paged(*paged_case(drill.rng), scale).agrees()
+def test_a_scale_given_for_pages_replaces_the_default(drill):
+    drill.attend_paged(*paged_case(drill.rng), 0.7).agrees()
 
 
 @pytest.mark.graded("attend_paged", "value")
@@ -247,25 +247,25 @@ def test_no_request_and_no_page(drill):
 def test_equal_scores_of_any_size_in_pages(drill, score):
     q, kv_cache, *table = paged_case(drill.rng, D=1)
     kv_cache[:, 0], kv_cache[:, 1] = score, kv_cache[:, 1].abs()
-    drill.attend_paged(torch.ones_like(q), kv_cache, *table, 1.0).agrees()
+    drill.attend_paged(both_signs(q), kv_cache, *table, 1.0).agrees()
 
 
 @pytest.mark.graded("attend_paged", "edge")
 def test_seventy_requests_with_own_pages(drill):
-    drill.attend_paged(*paged_case(drill.rng, (1, 3, 0, 5, 2) * 14, Hq=3, D=2)).agrees()
+    drill.attend_paged(*paged_case(drill.rng, SEVENTY, Hq=3, D=2)).agrees()
 
 
 @pytest.mark.graded("attend_paged", "edge")
-@pytest.mark.parametrize("heads, kv_heads", [(34, 1), (40, 40)])
+@pytest.mark.parametrize("heads, kv_heads", [(34, 1), (33, 33)])
 def test_dozens_of_heads(drill, heads, kv_heads):
-    """34 query heads share one KV head, or 40 have one each."""
+    """34 query heads share one KV head, or 33 have one each."""
     drill.attend_paged(*paged_case(drill.rng, (5,), Hq=heads, Hkv=kv_heads, D=2)).agrees()
 
 
 @pytest.mark.graded("attend_paged", "edge")
-def test_the_table_need_not_be_contiguous(drill):
+def test_pages_with_a_scale_of_zero_and_a_table_of_other_strides(drill):
     q, kv_cache, *table = paged_case(drill.rng, (5, 9, 2))
-    drill.attend_paged(q, kv_cache, *map(wide, table)).agrees()
+    drill.attend_paged(q, kv_cache, *map(wide, table), 0.0).agrees()
 
 
 @pytest.mark.graded("attend_paged", "memory")
@@ -337,12 +337,12 @@ def test_one_side_far_above_the_other(drill):
 def test_equal_scores_of_any_size_on_both_sides(drill, score):
     q, k, v, kv_cache, *table = cascade_case(drill.rng, P=5, D=1)
     kv_cache[:, 0], kv_cache[:, 1] = score, kv_cache[:, 1].abs()
-    drill.cascade(torch.ones_like(q), torch.full_like(k, score), v.abs(), kv_cache, *table, 1.0).agrees()
+    drill.cascade(both_signs(q), torch.full_like(k, score), v.abs(), kv_cache, *table, 1.0).agrees()
 
 
 @pytest.mark.graded("cascade", "edge")
 def test_seventy_requests_of_a_cascade(drill):
-    drill.cascade(*cascade_case(drill.rng, P=3, D=2, lengths=(1, 3, 0, 5, 2) * 14)).agrees()
+    drill.cascade(*cascade_case(drill.rng, P=3, D=2, lengths=SEVENTY)).agrees()
 
 
 @pytest.mark.graded("cascade", "edge")
@@ -360,7 +360,7 @@ def test_prefix_and_pages_taken_from_one_cache(drill):
 
 @pytest.mark.graded("cascade", "traffic")
 def test_sixteen_requests_share_one_read_of_the_prefix(drill):
-    case = cascade_case(drill.rng, P=192, lengths=(3,) * 16, Hq=4, D=64, dtype=torch.float16)
+    case = cascade_case(drill.rng, P=192, lengths=(3, 2, *[0] * 14), Hq=4, D=64, dtype=torch.float16)
     drill.cascade(*case).moves_at_most()
 
 
@@ -380,7 +380,7 @@ def test_three_levels_are_one_softmax(drill, dtype):
 
 
 @pytest.mark.graded("multi_level_cascade", "value")
-@pytest.mark.parametrize("round", range(3))
+@pytest.mark.parametrize("round", range(2))
 def test_any_grouping_equals_flat_attention(drill, round):
     B = 3 + round
     bounds = [random_bounds(drill.rng, B) for _ in range(2)]
@@ -400,22 +400,14 @@ def test_five_levels(drill):
 
 
 @pytest.mark.graded("multi_level_cascade", "value")
-@pytest.mark.parametrize("scale", [0.7, 0.0])
-def test_a_scale_given_reaches_every_level(drill, scale):
-    drill.multi_level_cascade(*level_case(drill.rng, [[0, 4], [0, 1, 4]], [[7], [3, 9]]), scale).agrees()
+def test_a_scale_given_reaches_every_level(drill):
+    drill.multi_level_cascade(*level_case(drill.rng, [[0, 4], [0, 1, 4]], [[7], [3, 9]]), 0.7).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "value")
 def test_the_order_of_levels_does_not_matter(drill):
-    q, kv_cache, levels = level_case(drill.rng, [[0, 4], [0, 2, 4]], [[7], [3, 9]])
-    forward = drill.multi_level_cascade(q, kv_cache, levels).agrees()
-    forward.equals(drill.multi_level_cascade(q, kv_cache, levels[::-1]))
-
-
-@pytest.mark.graded("multi_level_cascade", "value")
-def test_a_group_larger_than_a_block_of_rows(drill):
-    case = level_case(drill.rng, [[0, 3, 40]], [[5, 18]], B=40)
-    drill.multi_level_cascade(*case).agrees()
+    """The widest level, first elsewhere, comes last."""
+    drill.multi_level_cascade(*level_case(drill.rng, [[0, 2, 4], [0, 4]], [[3, 9], [7]])).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "edge")
@@ -440,19 +432,21 @@ def test_a_level_with_no_group(drill):
 def test_equal_scores_of_any_size_at_every_level(drill, score):
     q, kv_cache, levels = level_case(drill.rng, [[0, 4], [0, 2, 4]], [[5], [3, 2]], D=1)
     kv_cache[:, 0], kv_cache[:, 1] = score, kv_cache[:, 1].abs()
-    drill.multi_level_cascade(torch.ones_like(q), kv_cache, levels, 1.0).agrees()
+    drill.multi_level_cascade(both_signs(q), kv_cache, levels, 1.0).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "edge")
-def test_seventy_requests_in_fourteen_groups(drill):
-    case = level_case(drill.rng, [[0, 70], list(range(0, 71, 5))], [[3], [1, 3, 0, 5, 2, 4, 1] * 2], B=70, D=2)
+def test_seventy_requests_in_two_groups_and_in_ten(drill):
+    """The second group's rows are more than any block's, and begin amid one."""
+    bounds, lengths = [[0, 3, 70], list(range(0, 71, 7))], [[5, 18], [1, 3, 0, 5, 2] * 2]
+    case = level_case(drill.rng, bounds, lengths, B=70, D=2)
     drill.multi_level_cascade(*case).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "edge")
-def test_levels_need_not_be_contiguous(drill):
+def test_levels_with_a_scale_of_zero_and_tables_of_other_strides(drill):
     q, kv_cache, levels = level_case(drill.rng, [[0, 4], [0, 1, 4]], [[7], [3, 9]])
-    drill.multi_level_cascade(q, kv_cache, [tuple(map(wide, level)) for level in levels]).agrees()
+    drill.multi_level_cascade(q, kv_cache, [tuple(map(wide, level)) for level in levels], 0.0).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "memory")
