@@ -21,8 +21,11 @@ shared memory and registers and has the widest accesses. A family is a kernel wi
 - else once, preferably with half floats.
 
 A kernel that is plain (see `gate_plain`) has nothing that sm_80 lacks: sm_90's machine code tells for both, and sm_80
-sees its front end only; unless it needs more shared memory than sm_80 has. Figures are therefore of the largest shapes
-tested. `thorough=True` makes machine code of everything for both targets.
+sees its front end only; unless it needs more shared memory than sm_80 has. One that is plain but for tl.dot has nothing
+that LLVM and ptxas would refuse: machine code is made of its largest specialisation for sm_90, that one is lowered for
+sm_80 (see `gate_depth`), the largest of each of its other families for sm_90, and for sm_80 too where it takes more
+than half of the shared memory there. Figures are therefore of the largest shapes tested. `thorough=True` makes machine
+code of everything for both targets.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from drills.instruments.gate_depth import Depth
 from drills.instruments.gate_lane import Lane
 from drills.instruments.gate_plan import ARCHS, Compilation, Entry, Plan
 from drills.instruments.gate_report import LASTING, CompileReport
@@ -46,8 +50,9 @@ from drills.instruments.notes import Launch
 
 __all__ = ["CompileGate", "CompileReport"]
 
-FULL_S, FRONT_S, LANE_S = 0.18, 0.02, 0.15
-"""Seconds of one core that machine code, a front end, and one more process take."""
+SECONDS = {Depth.FRONT: 0.02, Depth.LOWERED: 0.2, Depth.FULL: 0.3}
+LANE_S = 0.15
+"""Seconds of one core that a compilation and one more process take."""
 
 POLL_S, IDLE_S = 0.05, 5.0
 """Seconds after which a lane looks for work that has come of age; and where none comes so."""
@@ -147,10 +152,10 @@ class CompileGate:
             if self.plan.add(exercise, entry, time.monotonic()) is None:
                 return
             for arch in ARCHS:
-                for full in (True, False):
-                    kept = self.store.get(entry.data, entry.spec, f"sm_{arch}", full)
+                for depth in Depth:
+                    kept = self.store.get(entry.data, entry.spec, f"sm_{arch}", depth)
                     if kept is not None:
-                        entry.settle(arch, full, kept)
+                        entry.settle(arch, depth, kept)
             self.changed.notify_all()
 
     def _refuse(self, exercise: str, error: str, kind: str = "compile_error") -> None:
@@ -175,11 +180,11 @@ class CompileGate:
             with self.changed:
                 self.plan.give_up("no process to compile in could be started")
 
-    def _lanes_for(self, work: list[tuple[Entry, int, bool]]) -> int:
+    def _lanes_for(self, work: list[tuple[Entry, int, Depth]]) -> int:
         """How many processes the work is worth. While tests go on, one core is theirs."""
         if not work:
             return 0
-        seconds = sum(FULL_S if full else FRONT_S for _, _, full in work)
+        seconds = sum(SECONDS[depth] for _, _, depth in work)
         cores = len(os.sched_getaffinity(0)) - (self.waiting is None)
         return max(1, min(self.most_lanes, cores, round(seconds / LANE_S / 2)))
 
@@ -200,4 +205,4 @@ class CompileGate:
             made = self.plan.settle(job, answer)
             self.changed.notify_all()
         if made.kind in LASTING:
-            self.store.put(job.entry.data, job.entry.spec, made.target, job.full, {**answer, "id": 0})
+            self.store.put(job.entry.data, job.entry.spec, made.target, job.depth, {**answer, "id": 0})

@@ -30,9 +30,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from drills.instruments.gate_bodies import file_of
+from drills.instruments.gate_kinds import TENSOR, TYPES, Kind, Known, Note, Unclear
 from drills.instruments.gate_spec import POINTS, Spec
 from drills.instruments.gate_text import Text, first
-from drills.instruments.gate_walk import TENSOR, TYPES, Kind, Known, Note, Unclear, Walk, file_of
+from drills.instruments.gate_walk import Walk
 
 OF_TYPES = Kind(frozenset([TYPES]))
 SCALARS = (int, bool, float, type(None))

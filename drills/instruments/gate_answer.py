@@ -18,6 +18,7 @@ from typing import Any
 from drills.instruments import sources
 from drills.instruments.constants import tupled
 from drills.instruments.gate_compile import Specialisation, TooMuch, compile_kernel, parse_once
+from drills.instruments.gate_depth import Depth
 from drills.instruments.gate_kernels import GradedFile, Unbuildable
 from drills.instruments.intact import COMPILERS, Intact
 from drills.instruments.meant import SCALARS, Vocabulary
@@ -54,7 +55,7 @@ def answer(question: dict[str, Any], files: dict[str, Any], log: Any) -> dict[st
         if strange := another(kernel, spec, question["spec"]["names"], files[WORDS]):
             return failed("compile_error", strange)
         lost, before = intact.changed(), intact.changes.now()
-        figures = compile_kernel(kernel, spec, int(question["arch"]), bool(question["full"])) if not lost else None
+        figures = compile_kernel(kernel, spec, int(question["arch"]), Depth(question["depth"])) if not lost else None
         if lost := lost or intact.changes.since(before) or intact.changed():
             return failed("compile_error", f"the file replaces or changes {lost}, by which kernels are compiled")
         return {"ok": True, "kind": "", "line": None, "node": "", "error": "", "figures": asdict(figures)}

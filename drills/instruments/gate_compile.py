@@ -2,8 +2,8 @@
 
 The only module of the gate that touches the compiler's internals. On the versions it knows it runs the compiler's own
 stages one by one, which spares the disk cache (its key reads the whole compiler: 0.3 to 1.5 s on the first call) and
-lets a specialisation stop after the front end. On any other version it calls the public `triton.compile`, slower, with
-the same result. It never loads a binary and never asks for a driver.
+lets a specialisation stop on the way (see `gate_depth`). On any other version it calls the public `triton.compile`,
+slower, with the same result. It never loads a binary and never asks for a driver.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import io
 import re
 import textwrap
 from dataclasses import dataclass, field
-from types import SimpleNamespace
+from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from drills.instruments import sources
-from drills.instruments.gate_binary import Figures, figures
+from drills.instruments.gate_binary import IR_TF32, TF32, Figures, figures
+from drills.instruments.gate_depth import Depth
 
 KNOWN = ("3.6.", "3.7.")
 DEF = re.compile(r"^def\s+\w+\s*\(", re.MULTILINE)
@@ -49,10 +50,10 @@ def knows(version: str) -> bool:
     return version.startswith(KNOWN)
 
 
-def compile_kernel(kernel: Any, spec: Specialisation, arch: int, full: bool = True) -> Figures:
-    """Compile `kernel`, to machine code or (full=False) through the front end and its verifier only.
+def compile_kernel(kernel: Any, spec: Specialisation, arch: int, depth: Depth = Depth.FULL) -> Figures:
+    """Compile `kernel` that far.
 
-    arch: 80 or 90. Returns the figures; all zero where full is False. Raises what Triton raises, or TooMuch.
+    arch: 80 or 90. Returns the figures; zero where the depth does not tell them. Raises what Triton raises, or TooMuch.
     """
     import triton
     from triton.backends.compiler import GPUTarget
@@ -66,14 +67,18 @@ def compile_kernel(kernel: Any, spec: Specialisation, arch: int, full: bool = Tr
     target = GPUTarget("cuda", arch, WARP)
     staged = knows(triton.__version__)
     with compiler_output() as log:
-        if staged and not full:
+        if staged and depth is Depth.FRONT:
             front_end(source, target, spec.options)
-            return Figures()
-        made = by_stages(source, target, spec.options) if staged else by_compile(source, target, spec.options)
-    if not full:
+        elif staged:
+            made = by_stages(source, target, spec.options, depth)
+        else:
+            made = by_compile(source, target, spec.options)
+    if depth is Depth.FRONT:
         return Figures()
     if made.shared > SHARED[arch]:
         raise TooMuch(f"shared memory: the block needs {made.shared} bytes, sm_{arch} has {SHARED[arch]}")
+    if depth is Depth.LOWERED:
+        return Figures(shared=made.shared, tf32=made.tf32)
     return figures(made.ttir, made.ptx, log.getvalue(), made.shared)
 
 
@@ -88,19 +93,42 @@ def front_end(source: Any, target: Any, options: dict[str, Any]) -> None:
         raise
 
 
-def by_stages(source: Any, target: Any, options: dict[str, Any]) -> SimpleNamespace:
-    """The compiler's stages in their order."""
+def by_stages(source: Any, target: Any, options: dict[str, Any], depth: Depth) -> SimpleNamespace:
+    """The compiler's stages in their order, to the end or until LLVM's turn."""
     backend, parsed = backend_for(target, options)
+    if depth is Depth.LOWERED:
+        backend.make_llir = MethodType(without_llvm(type(backend).make_llir), backend)
     stages: dict[str, Any] = {}
     backend.add_stages(stages, parsed, source.language)
     module = to_ir(source, target, parsed, backend, new_context(backend))
     metadata: dict[str, Any] = {}
     texts = {}
     for name, stage in stages.items():
-        module = stage(module, metadata)
+        try:
+            module = stage(module, metadata)
+        except Lowered:
+            tf32 = bool(IR_TF32.search(texts["ttir"]) and TF32.search(str(module)))
+            return SimpleNamespace(shared=module.get_int_attr("ttg.shared"), tf32=tf32)
         if name in ("ttir", "ptx"):
             texts[name] = str(module)
     return SimpleNamespace(shared=metadata["shared"], **texts)
+
+
+class Lowered(Exception):
+    """A module is LLVM's instructions now, as far as Triton makes them."""
+
+
+class LLVM:
+    """In place of the binding to LLVM: the first thing asked of it ends the stage."""
+
+    @staticmethod
+    def init_targets() -> None:
+        raise Lowered
+
+
+def without_llvm(stage: Any) -> Any:
+    """The stage's function as it is, but for what `llvm` stands for in it. The compiler itself stays untouched."""
+    return FunctionType(stage.__code__, {**stage.__globals__, "llvm": LLVM}, closure=stage.__closure__)
 
 
 def backend_for(target: Any, options: dict[str, Any]) -> tuple[Any, Any]:

@@ -1,7 +1,9 @@
 """Whether a kernel says nothing that one GPU target has and another lacks, so that machine code for one tells both.
 
 Plain are loads, stores, arithmetic, reductions and loops. What is not known to be plain is not: products, atomics,
-assembler, descriptors, 8-bit floats, other modules' functions, options of a launch beyond warps and stages.
+assembler, descriptors, 8-bit floats, other modules' functions, options of a launch beyond warps and stages. A kernel
+that is plain but for products of ordinary floats is one in which nothing is left for LLVM and ptxas to refuse: both
+translate a few instructions that Triton has chosen.
 """
 
 from __future__ import annotations
@@ -26,6 +28,12 @@ uint32 uint64 uint8 view where xor_sum zeros zeros_like advance numel T value
 PLAIN = frozenset(LANGUAGE.split())
 BUILTIN = frozenset(("range", "min", "max", "len", "float", "int", "bool", "abs", "tuple", "print", "isinstance"))
 FLOAT8 = re.compile(r"fp8|float8|tensordesc")
+MATRIX = PLAIN - {"float64", "int8", "int16", "uint8", "uint16"} | {"dot"}
+"""The words of kernels that multiply matrices of ordinary floats."""
+
+MATRIX_TYPE = re.compile(r"\*?k?(fp16|bf16|fp32|[iu](1|32|64))|constexpr")
+"""Types of such kernels' arguments."""
+
 SPECIAL = frozenset(("warp_specialize", "flatten", "disallow_acc_multi_buffer"))
 """Keywords of tl.range that change what is made of a loop on one target only."""
 
@@ -36,20 +44,25 @@ OTHERS = (WORD, "module ", "a Python ")
 """How it begins, what is told of a name that stands for something else than the file's constants and functions."""
 
 
-def is_plain(text: Text, spec: Spec) -> bool:
-    """Of this specialisation's kernel and all functions of the file that it reaches."""
+def is_plain(text: Text, spec: Spec, words: frozenset[str] = PLAIN) -> bool:
+    """Of this specialisation's kernel and all functions of the file that it reaches. words: attributes it may name."""
     kinds = [*flat(spec.signature.values()), *map(str, spec.constants.values())]
     if spec.options or any(FLOAT8.search(kind) for kind in kinds):
         return False
-    return all(map(_is_itself, spec.names, spec.names.values())) and _says_nothing_else(text, spec.line)
+    return all(map(_is_itself, spec.names, spec.names.values())) and _says_nothing_else(text, spec.line, words)
+
+
+def multiplies_plainly(text: Text, spec: Spec) -> bool:
+    """Whether it is plain but for products of float16, bfloat16 and float32."""
+    return all(map(MATRIX_TYPE.fullmatch, flat(spec.signature.values()))) and is_plain(text, spec, MATRIX)
 
 
 @functools.lru_cache(maxsize=64)
-def _says_nothing_else(text: Text, line: int) -> bool:
+def _says_nothing_else(text: Text, line: int, words: frozenset[str]) -> bool:
     """Whether the text of the kernel there, and of what it reaches, is plain: the same for all specialisations."""
     functions = text.reached(line)
     known = (BUILTIN | {one.name for one in text.functions}) - text.bound
-    return bool(functions) and all(_is_plain(node, known) for one in functions for node in _inside(one))
+    return bool(functions) and all(_is_plain(node, known, words) for one in functions for node in _inside(one))
 
 
 def _is_itself(name: str, said: str) -> bool:
@@ -66,9 +79,9 @@ def _inside(function: ast.FunctionDef) -> Iterable[ast.AST]:
     return (node for statement in function.body for node in ast.walk(statement))
 
 
-def _is_plain(node: ast.AST, known: frozenset[str]) -> bool:
+def _is_plain(node: ast.AST, known: frozenset[str], words: frozenset[str]) -> bool:
     if isinstance(node, ast.Attribute):
-        return node.attr in PLAIN
+        return node.attr in words
     if isinstance(node, ast.Call):
         if isinstance(node.func, ast.Name):
             named = node.func.id in known

@@ -14,8 +14,9 @@ from typing import Any
 from drills.instruments import gate_python
 from drills.instruments.gate_alike import View, enough, view
 from drills.instruments.gate_compile import SHARED
+from drills.instruments.gate_depth import Depth
 from drills.instruments.gate_lane import UNSTOPPED
-from drills.instruments.gate_plain import is_plain
+from drills.instruments.gate_plain import is_plain, multiplies_plainly
 from drills.instruments.gate_report import CompileReport, refused, report
 from drills.instruments.gate_spec import Spec
 from drills.instruments.gate_text import ATOMICS, PRODUCTS, Text
@@ -25,7 +26,7 @@ FRONT_ARCH = 80
 """The target whose front end every kernel passes; the other's takes all that this one's takes."""
 
 SETTLE_S = 0.4
-"""Seconds without a larger one after which a family's largest is compiled to the end before it is asked for."""
+"""Seconds without a larger one after which a family's largest goes past the front end before it is asked for."""
 
 MOST_STRIKES = 2
 """Compilations of one kernel that may die or run out of time before the rest of it is given up."""
@@ -33,20 +34,19 @@ MOST_STRIKES = 2
 
 @dataclass(eq=False)
 class Entry:
-    """One distinct specialisation of one file. done: (arch, full) → report. asked: what has been given out."""
+    """One distinct specialisation of one file. done: (arch, depth) → report. asked: what has been given out."""
 
     path: str
     data: bytes
     sha256: str
     text: Text
     spec: Spec
-    done: dict[tuple[int, bool], CompileReport] = field(default_factory=dict)
-    asked: set[tuple[int, bool]] = field(default_factory=set)
+    done: dict[tuple[int, Depth], CompileReport] = field(default_factory=dict)
+    asked: set[tuple[int, Depth]] = field(default_factory=set)
 
-    def has(self, arch: int, full: bool) -> bool:
+    def has(self, arch: int, depth: Depth) -> bool:
         """Whether this depth is known: reached, or refused on the way to it."""
-        front = self.done.get((arch, False))
-        return (arch, True) in self.done or (front is not None and not (full and front.ok))
+        return any(of == arch and (got >= depth or not made.ok) for (of, got), made in self.done.items())
 
     @cached_property
     def plain(self) -> bool:
@@ -54,14 +54,30 @@ class Entry:
         return is_plain(self.text, self.spec)
 
     @cached_property
+    def multiplies(self) -> bool:
+        """Whether machine code of its kernel's largest, for the newer target, is enough where the rest is lowered."""
+        return self.text.says(self.spec.line, PRODUCTS) and multiplies_plainly(self.text, self.spec)
+
+    @cached_property
+    def kernel(self) -> tuple[str, str]:
+        """Its kernel with its flags."""
+        return self.sha256, self.spec.family(products=False, atomics=False)
+
+    @cached_property
     def view(self) -> View:
         """What Triton's front end sees of it."""
         return view(self.text, self.spec)
 
-    def told_by(self, arch: int) -> bool:
-        """Whether the newer target's machine code makes this one's needless: it is known, and fits here too."""
-        made = self.done.get((ARCHS[0], True))
-        return arch != ARCHS[0] and self.plain and (made is None or not made.ok or made.shared <= SHARED[arch])
+    def told_by(self, arch: int, most: bool) -> bool:
+        """Whether the newer target makes this one needless: nothing differs, and what is known to fit there fits here.
+
+        most: whether it is its kernel's largest. If that has been lowered for both, the others need not be, as long as
+        they take no more than half of the shared memory: products lie elsewhere on the older target.
+        """
+        if arch == ARCHS[0] or not (self.plain or (self.multiplies and not most)):
+            return False
+        made = self.done.get((ARCHS[0], Depth.FULL)) or self.done.get((ARCHS[0], Depth.LOWERED))
+        return made is None or not made.ok or made.shared <= SHARED[arch] // (1 if self.plain else 2)
 
     @cached_property
     def unfit(self) -> Any:
@@ -73,18 +89,18 @@ class Entry:
         """The same for one that compiles."""
         return gate_python.foreign(self.text, self.spec)
 
-    def settle(self, arch: int, full: bool, answer: Any) -> CompileReport:
+    def settle(self, arch: int, depth: Depth, answer: Any) -> CompileReport:
         """Take in an answer."""
         if isinstance(answer, dict) and answer.get("ok") is True:
             answer = self.unfit or self.foreign or answer
-        self.done[arch, full] = report(answer, self.spec, f"sm_{arch}", full, self.text)
-        return self.done[arch, full]
+        self.done[arch, depth] = report(answer, self.spec, f"sm_{arch}", depth, self.text)
+        return self.done[arch, depth]
 
     def best_known(self, arch: int, seconds: float) -> CompileReport:
         """The deepest report, or one that says that there was none after so many seconds."""
-        for full in (True, False):
-            if (arch, full) in self.done:
-                return self.done[arch, full]
+        for depth in reversed(Depth):
+            if (arch, depth) in self.done:
+                return self.done[arch, depth]
         return refused(self.spec, f"sm_{arch}", "compile_unfinished", f"not compiled after {seconds:.0f} seconds")
 
 
@@ -94,13 +110,13 @@ class Compilation:
 
     entry: Entry
     arch: int
-    full: bool
+    depth: Depth
     seconds: float
 
     def question(self, number: int) -> dict[str, Any]:
         """The JSON object that `gate_worker` expects."""
         entry = self.entry
-        asked = {"id": number, "file": entry.path, "sha256": entry.sha256, "arch": self.arch, "full": self.full}
+        asked = {"id": number, "file": entry.path, "sha256": entry.sha256, "arch": self.arch, "depth": self.depth}
         # The text goes along: the process may not be able to open the file. Latin-1 keeps every byte.
         return {**asked, "text": entry.data.decode("latin-1"), "seconds": self.seconds, "spec": entry.spec.to_json()}
 
@@ -113,6 +129,7 @@ class Plan:
         self.thorough = thorough
         self.entries: dict[tuple[str, str], Entry] = {}
         self.largest: dict[tuple[str, int, str], tuple[Entry, float]] = {}
+        self.most: dict[tuple[str, str], Entry] = {}
         self.exercises: dict[str, dict[tuple[str, str], Entry]] = {}
         self.fronts: dict[str, tuple[Any, list[Entry]]] = {}
         self.strikes: Counter = Counter()
@@ -137,10 +154,13 @@ class Plan:
             best = self.largest.get(family)
             if best is None or entry.spec.rank > best[0].spec.rank:
                 self.largest[family] = (mine[key], now)
+        one = mine[key]
+        if one.multiplies:
+            self.most[one.kernel] = max(self.most.get(one.kernel, one), one, key=lambda other: other.spec.rank)
         return mine[key] if fresh else None
 
     def family(self, entry: Entry) -> str:
-        """What specialisations share of which only the largest is compiled to the end."""
+        """What specialisations share of which only the largest goes past the front end."""
         if self.thorough:
             return entry.spec.text
         says, line = entry.text.says, entry.spec.line
@@ -148,45 +168,57 @@ class Plan:
         targets = entry.text.targets(line) if atomics else None
         return entry.spec.family(products=says(line, PRODUCTS), atomics=atomics, targets=targets)
 
-    def wanted(self) -> Iterator[tuple[Entry, int, bool]]:
-        """(entry, arch, full) of all that should become known: front ends first, then machine code."""
+    def wanted(self) -> Iterator[tuple[Entry, int, Depth]]:
+        """(entry, arch, depth) of all that should become known: front ends first, then what goes further."""
         best = {
-            (id(entry), arch)
+            (id(entry), arch): self._depth(entry, arch)
             for (_, arch, _), (entry, _) in self.largest.items()
-            if self.thorough or not entry.told_by(arch)
+            if self.thorough or not entry.told_by(arch, self._is_most(entry))
         }
         seen = set()
         for exercise in self.exercises:
             for entry in self._seen(exercise, best):
                 if id(entry) not in seen:
                     seen.add(id(entry))
-                    yield entry, FRONT_ARCH, False
+                    yield entry, FRONT_ARCH, Depth.FRONT
         for entry in self.entries.values():
             for arch in ARCHS:
                 if (id(entry), arch) in best:
-                    yield entry, arch, True
+                    yield entry, arch, best[id(entry), arch]
 
-    def _seen(self, exercise: str, best: set[tuple[int, int]]) -> list[Entry]:
-        """The exercise's specialisations of which the front end is run alone; best: those made machine code of."""
+    def _depth(self, entry: Entry, arch: int) -> Depth:
+        """How far a family's largest goes."""
+        if self.thorough or not entry.multiplies:
+            return Depth.FULL
+        return Depth.FULL if arch == ARCHS[0] and self._is_most(entry) else Depth.LOWERED
+
+    def _is_most(self, entry: Entry) -> bool:
+        """Whether it is the largest of a kernel that multiplies."""
+        return entry.multiplies and self.most[entry.kernel] is entry
+
+    def _seen(self, exercise: str, best: dict[tuple[int, int], Depth]) -> list[Entry]:
+        """The exercise's specialisations of which the front end is run alone; best: those that go further."""
         mine = list(self.exercises[exercise].values())
         whole = [one for one in mine if (id(one), FRONT_ARCH) in best]
         if self.thorough:
             done = {(one.sha256, one.spec.front): one for one in reversed(mine)}
             return [one for key, one in done.items() if key not in {(two.sha256, two.spec.front) for two in whole}]
-        newer = [one for one in mine if one.plain and (id(one), ARCHS[0]) in best and one not in whole]
-        asked = [one for one in mine if (FRONT_ARCH, False) in one.asked or (FRONT_ARCH, False) in one.done]
+        front = FRONT_ARCH, Depth.FRONT
+        same = [one for one in mine if one.plain or one.multiplies]
+        newer = [one for one in same if (id(one), ARCHS[0]) in best and one not in whole]
+        asked = [one for one in mine if front in one.asked or front in one.done]
         state = (len(mine), *map(id, (*whole, *newer, *asked)))
         if self.fronts.get(exercise, (None,))[0] != state:
             self.fronts[exercise] = state, _enough(mine, whole, newer, asked)
         return self.fronts[exercise][1]
 
-    def open(self, only: str | None = None) -> list[tuple[Entry, int, bool]]:
+    def open(self, only: str | None = None) -> list[tuple[Entry, int, Depth]]:
         """What is wanted and neither known nor given out. only: of this exercise."""
         mine = self._of(only) if only is not None else set(map(id, self.entries.values()))
         return [
-            (entry, arch, full)
-            for entry, arch, full in self.wanted()
-            if id(entry) in mine and not entry.has(arch, full) and (arch, full) not in entry.asked
+            (entry, arch, depth)
+            for entry, arch, depth in self.wanted()
+            if id(entry) in mine and not entry.has(arch, depth) and (arch, depth) not in entry.asked
         ]
 
     def next(self, now: float, waiting: str | None = None, only: str | None = None) -> Compilation | None:
@@ -196,20 +228,20 @@ class Plan:
         """
         since = {(id(entry), arch): at for (_, arch, _), (entry, at) in self.largest.items()}
         urgent = self._of(waiting) if waiting is not None else ()
-        for entry, arch, full in self.open(only):
-            if full and id(entry) not in urgent and now - since[id(entry), arch] < SETTLE_S:
+        for entry, arch, depth in self.open(only):
+            if depth is not Depth.FRONT and id(entry) not in urgent and now - since[id(entry), arch] < SETTLE_S:
                 continue
-            entry.asked.add((arch, full))
+            entry.asked.add((arch, depth))
             known = self._foregone(entry)
             if known is None:
-                return Compilation(entry, arch, full, self.seconds)
-            entry.settle(arch, full, known)
+                return Compilation(entry, arch, depth, self.seconds)
+            entry.settle(arch, depth, known)
         return None
 
     def settle(self, job: Compilation, answer: Any) -> CompileReport:
         """Take in the answer to what was given out."""
         entry = job.entry
-        made = entry.settle(job.arch, job.full, answer)
+        made = entry.settle(job.arch, job.depth, answer)
         if made.kind == "compile_import" or answer is UNSTOPPED:
             self.unloadable[entry.sha256] = answer
         if made.kind in ("compile_timeout", "compile_died"):
@@ -218,13 +250,13 @@ class Plan:
 
     def give_up(self, why: str) -> None:
         """Nothing more can be compiled: say so of all that is open."""
-        for entry, arch, full in self.open():
-            entry.done[arch, full] = refused(entry.spec, f"sm_{arch}", "compile_died", why)
+        for entry, arch, depth in self.open():
+            entry.done[arch, depth] = refused(entry.spec, f"sm_{arch}", "compile_died", why)
 
     def is_complete(self, exercise: str) -> bool:
         """Whether all that the exercise launched is known as deep as it should be."""
         mine = self._of(exercise)
-        return all(entry.has(arch, full) for entry, arch, full in self.wanted() if id(entry) in mine)
+        return all(entry.has(arch, depth) for entry, arch, depth in self.wanted() if id(entry) in mine)
 
     def reports(self, exercise: str, seconds: float) -> list[CompileReport]:
         """What is wanted of the exercise's specialisations. seconds: how long was waited, for what is not known."""

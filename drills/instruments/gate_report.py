@@ -13,12 +13,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from drills.instruments.gate_advice import advise, said
+from drills.instruments.gate_depth import Depth
 from drills.instruments.gate_phrases import IMPORT, SUM_TF32, TF32
 from drills.instruments.gate_spec import Spec
 from drills.instruments.gate_text import PRODUCTS, Text
 
-MACHINE_CODE = "machine code"
-FRONT_END = "front end"
 KINDS = (
     "compile_error",
     "compile_resources",
@@ -46,7 +45,8 @@ class CompileReport:
     kernel, target: names: "merge_kernel", "sm_90". ok: it compiles and fits. kind: "" or one of KINDS.
     specialisation: "q: *fp16, …, BLOCK_N=64". line, source: in the graded file; None and "" where no line is at fault.
     error: Triton's message, tidied. advice: one sentence, "" where nothing is known.
-    depth: "machine code", or "front end" where another specialisation of its family was compiled to the end instead.
+    depth: "machine code"; "lowered" or "front end" where another specialisation was compiled to the end instead (see
+    `gate_depth`).
     load_width, store_width: bytes a thread an instruction, of the accesses that move most. loads, stores: width →
     instructions. registers: a thread. shared, spills: bytes. tf32: a float32 product is rounded to TF32.
     tile: elements of the largest load; threads: of a block; half: a tensor of 16-bit or 8-bit floats is an argument.
@@ -61,7 +61,7 @@ class CompileReport:
     source: str = ""
     error: str = ""
     advice: str = ""
-    depth: str = MACHINE_CODE
+    depth: str = Depth.FULL.shown
     load_width: int = 0
     store_width: int = 0
     loads: dict[int, int] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class CompileReport:
         return asdict(self)
 
 
-def report(answer: Any, spec: Spec, target: str, full: bool, text: Text) -> CompileReport:
+def report(answer: Any, spec: Spec, target: str, depth: Depth, text: Text) -> CompileReport:
     """A report from a gate's answer (any JSON at all)."""
     if not isinstance(answer, dict) or not isinstance(answer.get("ok"), bool):
         return refused(spec, target, "compile_died", "the compiler gave no answer that can be read")
@@ -103,7 +103,7 @@ def report(answer: Any, spec: Spec, target: str, full: bool, text: Text) -> Comp
         target=target,
         ok=not (rounded and not spec.reads_half),
         specialisation=inside(spec),
-        depth=MACHINE_CODE if full else FRONT_END,
+        depth=depth.shown,
         loads=histogram(figures.get("loads")),
         stores=histogram(figures.get("stores")),
         threads=32 * spec.num_warps,

@@ -1,8 +1,9 @@
 """Answers of the compile gate kept between runs: one small JSON file each, named by what it depends on.
 
 A kernel's code depends on the file's kernels and top level, not on the wrappers that launch them, so an answer "it
-compiles" survives an edit of a wrapper. An answer that names a line is kept for the very same file only. What is read
-back is checked like any answer; a file that cannot be read or written is no answer, never an error.
+compiles" survives an edit of a wrapper. An answer that names a line is kept for the very same file only. No answer
+outlives a change of the grader. What is read back is checked like any answer; a file that cannot be read or written is
+no answer, never an error.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from drills.instruments.gate_depth import Depth
 from drills.instruments.gate_spec import Spec
 from drills.instruments.meant import AT_LINE
 
-FORMAT = 1
+FORMAT = 2
 MAX_FILE = 8192
 MAX_FILES = 4000
 CHANGES_NAMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Global, ast.Nonlocal)
@@ -38,17 +40,17 @@ class Store:
         self.written = 0
         self.found = self._has_any()
         try:
-            self.version = metadata.version("triton")
+            self.version = f"{metadata.version('triton')} {ours()}"
         except metadata.PackageNotFoundError:
             self.folder = None
 
-    def get(self, data: bytes, spec: Spec, target: str, full: bool) -> Any:
+    def get(self, data: bytes, spec: Spec, target: str, depth: Depth) -> Any:
         """The answer kept for this specialisation of a kernel in the file `data`; None if there is none."""
         if self.folder is None or not self.found:
             return None
         for good in (True, False):
             try:
-                with self._path(data, spec, target, full, good).open("rb") as file:
+                with self._path(data, spec, target, depth, good).open("rb") as file:
                     answer = json.loads(file.read(MAX_FILE + 1))
             except (OSError, ValueError):
                 continue
@@ -56,12 +58,12 @@ class Store:
                 return answer
         return None
 
-    def put(self, data: bytes, spec: Spec, target: str, full: bool, answer: dict[str, Any]) -> None:
+    def put(self, data: bytes, spec: Spec, target: str, depth: Depth, answer: dict[str, Any]) -> None:
         """Keep an answer, whole or not at all."""
         text = json.dumps(answer)
         if self.folder is None or len(text) > MAX_FILE or not (answer["ok"] or self.refusals):
             return
-        path = self._path(data, spec, target, full, answer["ok"])
+        path = self._path(data, spec, target, depth, answer["ok"])
         partial = path.with_name(f".{path.name}.{os.getpid()}")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -89,12 +91,19 @@ class Store:
         except OSError:
             return False
 
-    def _path(self, data: bytes, spec: Spec, target: str, full: bool, good: bool) -> Path:
+    def _path(self, data: bytes, spec: Spec, target: str, depth: Depth, good: bool) -> Path:
         code = kernels_only(data) if good else data
         what = spec.anywhere if good else spec.text
         place = [nth(data, spec.kernel, spec.line), named(data, spec)] if good else 0
-        parts = [FORMAT, self.version, hashlib.sha256(code).hexdigest(), what, place, target, full]
+        parts = [FORMAT, self.version, hashlib.sha256(code).hexdigest(), what, place, target, depth]
         return self.folder / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]}.json"
+
+
+@functools.cache
+def ours() -> str:
+    """What the gate itself is: its answers are not those of another version's."""
+    texts = (path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
 
 @functools.lru_cache(maxsize=4)

@@ -70,7 +70,10 @@ class Text:
         return self.found[key]
 
     def reached(self, line: int) -> list[ast.FunctionDef]:
-        """The function around a line, those of this file whose names it mentions, and so on; none for no function."""
+        """The function around a line, those of this file whose names it mentions, and so on; none for no function.
+
+        A variable of its own that is called as some wrapper is called does not mention the wrapper.
+        """
         if line not in self.reaches:
             self.reaches[line] = self._reached(line)
         return self.reaches[line]
@@ -84,7 +87,12 @@ class Text:
             found.append(one)
             names = {node.id for node in ast.walk(one) if isinstance(node, ast.Name)}
             names |= {node.attr for node in ast.walk(one) if isinstance(node, ast.Attribute)}
-            fresh = [other for other in self.functions if other.name in names and other.lineno not in seen]
+            own = {node.id for node in ast.walk(one) if isinstance(node, ast.Name) and _is_stored(node)}
+            fresh = [
+                other
+                for other in self.functions
+                if other.name in names and other.lineno not in seen and (other.decorator_list or other.name not in own)
+            ]
             seen |= {other.lineno for other in fresh}
             waiting += fresh
         return found

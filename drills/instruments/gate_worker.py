@@ -6,7 +6,7 @@ more than a claim: the parent checks every answer. It must never be the process 
 One JSON object a line, both ways; each answer has a proof in front (see `own_words`), by a key that came with the first
 question, before any graded code was loaded. A question and its answer:
 
-    {"id": 7, "file": "mine/l4.py", "sha256": "…", "text": "import…", "arch": 90, "full": true, "seconds": 20,
+    {"id": 7, "file": "mine/l4.py", "sha256": "…", "text": "import…", "arch": 90, "depth": 2, "seconds": 20,
      "spec": {"kernel": …}}
     {"id": 7, "ok": false, "kind": "compile_error", "line": 44, "node": "Break",
      "error": "unsupported AST node type: Break", "figures": null}

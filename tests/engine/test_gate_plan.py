@@ -16,6 +16,7 @@ from drills.author import widths
 from drills.instruments import constants, gate_advice, gate_binary
 from drills.instruments.constants import closure_of, encode, tupled
 from drills.instruments.gate_binary import accesses, figures, statements
+from drills.instruments.gate_depth import Depth
 from drills.instruments.gate_plan import SETTLE_S, Entry, Plan
 from drills.instruments.gate_report import CompileReport, main_width, width_advice
 from drills.instruments.gate_spec import Malformed, Spec, checked
@@ -51,10 +52,13 @@ def plan(*specs: Spec, text: bytes = b"", thorough: bool = False) -> Plan:
     return made
 
 
-def wanted(made: Plan) -> list[tuple[int, int, bool]]:
-    """(place among the specialisations, arch, full)."""
+FRONT, LOWERED, FULL = Depth
+
+
+def wanted(made: Plan) -> list[tuple[int, int, Depth]]:
+    """(place among the specialisations, arch, depth)."""
     order = list(made.entries.values())
-    return sorted((order.index(one), arch, full) for one, arch, full in made.wanted())
+    return sorted((order.index(one), arch, depth) for one, arch, depth in made.wanted())
 
 
 @pytest.mark.parametrize("module", [constants, gate_advice, gate_binary])
@@ -125,18 +129,18 @@ def test_a_named_tuple_keeps_its_fields():
 def test_the_largest_with_the_most_alignment_stands_for_the_rest():
     small, large = spec(signature={"B": (C, 64)}), spec()
     aligned = spec(divisible="v s")
-    assert wanted(plan(small, large, aligned)) == [(0, 80, False), (2, 80, True), (2, 90, True)]
+    assert wanted(plan(small, large, aligned)) == [(0, 80, FRONT), (2, 80, FULL), (2, 90, FULL)]
 
 
 def test_alignment_alone_does_not_go_through_the_front_end_twice():
     odd, even = spec(signature={"B": (C, 64)}), spec(signature={"B": (C, 64)}, divisible="v")
-    assert wanted(plan(odd, even, spec())) == [(0, 80, False), (2, 80, True), (2, 90, True)]
+    assert wanted(plan(odd, even, spec())) == [(0, 80, FRONT), (2, 80, FULL), (2, 90, FULL)]
 
 
 def test_types_are_one_family_where_there_is_no_matrix_product():
     half, other, full = spec(), spec(signature={"v": "*bf16"}), spec(signature={"v": "*fp32"})
-    machine_code = [one[1:] for one in wanted(plan(half, other, full)) if one[2]]
-    assert sorted(machine_code) == [(80, True), (90, True)]
+    machine_code = [one[1:] for one in wanted(plan(half, other, full)) if one[2] is FULL]
+    assert sorted(machine_code) == [(80, FULL), (90, FULL)]
 
 
 def test_flags_make_families_and_sizes_do_not():
@@ -147,7 +151,7 @@ def test_flags_make_families_and_sizes_do_not():
 
 def test_a_kernel_without_an_argument_goes_with_the_one_that_has_it():
     without, given = spec(signature={"M": (C, None)}), spec(signature={"M": "*u1", "v": "*fp32"})
-    assert [one for one in wanted(plan(without, given)) if one[2]] == [(1, 80, True), (1, 90, True)]
+    assert [one for one in wanted(plan(without, given)) if one[2] is FULL] == [(1, 80, FULL), (1, 90, FULL)]
 
 
 ADDS = b"""import triton
@@ -167,7 +171,7 @@ def test_atomics_are_compiled_by_the_types_that_they_may_change(target, families
     text = ADDS.replace(b"{}", target)
     line = 1 + text[: text.index(b"def ")].count(b"\n")
     notes = [replace(spec(signature={"v": kind}), line=line) for kind in ("*fp16", "*bf16", "*fp32")]
-    assert sum(full and arch == 90 for _, arch, full in wanted(plan(*notes, text=text))) == families
+    assert sum(depth is FULL and arch == 90 for _, arch, depth in wanted(plan(*notes, text=text))) == families
 
 
 @pytest.mark.parametrize("more", [b"add = tl.atomic_add\n", b"@triton.jit\ndef tl_add(x):\n    tl.atomic_add(x, 1)\n"])
@@ -182,12 +186,12 @@ def test_products_are_compiled_by_warps_and_width_atomics_by_type():
     notes = [spec(num_warps=warps, signature={"v": kind}) for warps in (4, 8) for kind in kinds]
 
     def machine_code(text: bytes) -> int:
-        return sum(full for _, _, full in wanted(plan(*notes, text=text)))
+        return sum(depth is FULL for _, _, depth in wanted(plan(*notes, text=text)))
 
     assert machine_code(b"tl.dot(a, b)") == 2 * 2 * 2
     assert machine_code(b"tl.atomic_add(a, b)") == 2 * 2 * 3
     assert machine_code(b"a + b") == 2
-    assert sum(full for _, _, full in wanted(plan(*notes, thorough=True))) == 2 * 2 * 3
+    assert sum(depth is FULL for _, _, depth in wanted(plan(*notes, thorough=True))) == 2 * 2 * 3
 
 
 TWO_KERNELS = b"""
@@ -223,16 +227,19 @@ def test_machine_code_waits_for_a_larger_one_unless_its_exercise_is_waited_for()
     made = plan(spec())
     assert made.next(SETTLE_S / 2) is None
     assert made.next(SETTLE_S / 2, waiting="y") is None
-    assert made.next(SETTLE_S / 2, waiting="x").full
-    assert made.next(SETTLE_S * 2).full
+    assert made.next(SETTLE_S / 2, waiting="x").depth is FULL
+    assert made.next(SETTLE_S * 2).depth is FULL
 
 
 def test_a_refusal_by_the_front_end_needs_no_machine_code():
     one = entry(spec())
-    one.settle(80, False, {"ok": False, "error": "no"})
-    assert one.has(80, True)
-    one.settle(80, False, {"ok": True, "figures": {}})
-    assert not one.has(80, True) and one.has(80, False)
+    one.settle(80, FRONT, {"ok": False, "error": "no"})
+    assert one.has(80, FULL) and not one.has(90, FRONT)
+    one.settle(80, FRONT, {"ok": True, "figures": {}})
+    assert not one.has(80, LOWERED) and one.has(80, FRONT)
+    one.settle(80, LOWERED, {"ok": True, "figures": {"shared": 7}})
+    assert not one.has(80, FULL) and one.has(80, LOWERED)
+    assert one.best_known(80, 1.0).shared == 7
 
 
 def test_an_older_file_of_the_same_path_is_forgotten():
@@ -370,13 +377,16 @@ def in_file(line: str, help: str = "x", **more: object) -> Entry:
 def test_a_plain_kernel_gets_machine_code_for_one_target(line):
     made = Plan(1.0, False)
     made.add("x", in_file(line), 0.0)
-    assert wanted(made) == [(0, 80, False), (0, 90, True)]
+    assert wanted(made) == [(0, 80, FRONT), (0, 90, FULL)]
 
 
 @pytest.mark.parametrize(
     "unlike",
     [
-        in_file("tl.dot(x, x)"),
+        in_file("tl.dot_scaled(x, s, 'e4m3', x, s, 'e4m3')"),
+        in_file("tl.dot(x, x)", signature={"v": "*i8"}),
+        in_file("tl.dot(x.to(tl.float64), x)"),
+        in_file("tl.dot(x, x)", options={"maxnreg": 64}),
         in_file("tl.atomic_add(s, x)"),
         in_file("tl.store(s, helper(x))", help="tl.inline_asm_elementwise('', '', [x], tl.float32, True, 1)"),
         in_file("far(x)"),
@@ -391,17 +401,62 @@ def test_a_plain_kernel_gets_machine_code_for_one_target(line):
         in_file("tl.store(s, x)", signature={"v": "*fp8e4nv"}),
         entry(spec()),
     ],
-    ids=range(14),
+    ids=range(17),
 )
 def test_what_a_target_may_lack_is_compiled_for_both(unlike):
     made = Plan(1.0, False)
     made.add("x", unlike, 0.0)
-    assert wanted(made) == [(0, 80, True), (0, 90, True)]
+    assert wanted(made) == [(0, 80, FULL), (0, 90, FULL)]
 
 
-@pytest.mark.parametrize("shared, more", [(166_912, []), (166_913, [(0, 80, True)])])
+@pytest.mark.parametrize("shared, more", [(166_912, []), (166_913, [(0, 80, FULL)])])
 def test_a_plain_kernel_that_needs_more_than_the_older_target_has_is_compiled_for_it_too(shared, more):
     made, one = Plan(1.0, False), in_file("tl.store(s, x)")
     made.add("x", one, 0.0)
-    one.settle(90, True, {"ok": True, "figures": {"shared": shared}})
-    assert wanted(made) == sorted([*([] if more else [(0, 80, False)]), (0, 90, True), *more])
+    one.settle(90, FULL, {"ok": True, "figures": {"shared": shared}})
+    assert wanted(made) == sorted([*([] if more else [(0, 80, FRONT)]), (0, 90, FULL), *more])
+
+
+def test_of_a_plain_product_the_largest_is_machine_code_and_its_other_families_are_lowered():
+    made = Plan(1.0, False)
+    for more in ({}, {"num_warps": 8}, {"signature": {"v": "*fp32"}}, {"signature": {"B": (C, 64)}}):
+        made.add("x", in_file("tl.dot(x, x)", **more), 0.0)
+    further = [one for one in wanted(made) if one[2] is not FRONT]
+    assert further == [(0, 80, LOWERED), (0, 90, FULL), (1, 90, LOWERED), (2, 90, LOWERED)]
+
+
+@pytest.mark.parametrize("shared, more", [(83_456, []), (83_457, [(1, 80, LOWERED)])])
+def test_a_product_that_takes_half_of_the_shared_memory_is_lowered_for_the_older_target_too(shared, more):
+    made, other = Plan(1.0, False), in_file("tl.dot(x, x)", num_warps=8)
+    made.add("x", in_file("tl.dot(x, x)"), 0.0)
+    made.add("x", other, 0.0)
+    other.settle(90, LOWERED, {"ok": True, "figures": {"shared": shared}})
+    assert [one for one in wanted(made) if one[2] is LOWERED and one[0] == 1] == [*more, (1, 90, LOWERED)]
+
+
+CALLS = """
+@triton.jit
+def kernel(x):
+    blocks = x + 1
+    tl.store(x, blocks)
+    {}
+
+
+def blocks(q):
+    return q.element_size()
+
+
+@triton.jit
+def twice(x):
+    return tl.dot(x, x)
+
+
+def outside(x):
+    return x
+"""
+
+
+@pytest.mark.parametrize("line, reached", [("", []), ("twice = 2", ["twice"]), ("outside(x)", ["outside"])])
+def test_a_variable_called_as_a_wrapper_is_does_not_reach_it(line, reached):
+    """A kernel called so is reached all the same: where a variable has no value, Triton looks outside."""
+    assert [one.name for one in Text(CALLS.format(line).encode()).reached(3)] == ["kernel", *reached]
