@@ -15,9 +15,9 @@ have the same result) and the same types, what differs are numbers, and it can f
 - something that grows or shrinks with all of them: the largest and the smallest on each way are seen.
 
 Types and flags: of each two arguments, all pairs of types are seen, and each type on each way. Where a kernel uses a
-word to which extents matter in other ways (products, reshapes: whatever is not known to be plain), each extent is seen
-itself, and the largest and the smallest for each set of types. Text that `gate_walk` does not understand is seen for
-every launch.
+word to which extents matter in other ways (reshapes, scans: whatever is not known to be plain), each extent is seen
+itself, and the largest and the smallest for each set of types; where it multiplies tiles, each extent below 32. Text
+that `gate_walk` does not understand is seen for every launch.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ SCALARS = (int, bool, float, type(None))
 
 LARGE = 1 << 20
 """Elements of a tensor, at most."""
+
+DOT = 32
+"""Elements that any product takes."""
 
 WIDE = 1 << 10
 """An extent whose square may be as large."""
@@ -142,7 +145,8 @@ def _kinds(spec: Spec) -> list[tuple[str, str]]:
 def _told(note: Note, walk: Walk) -> Any:
     """A note, without the value of an extent that is a power of two like others."""
     value = note.value
-    plain = note.how == "side" and not walk.strict and value > 1 and not value & (value - 1)
+    least = DOT if walk.multiplies else 2
+    plain = note.how == "side" and not walk.strict and value >= least and not value & (value - 1)
     return ("a power of two", note.place) if plain and value not in walk.literals else note[:3]
 
 

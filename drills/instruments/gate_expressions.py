@@ -32,7 +32,7 @@ MAKE = frozenset(
 )
 """Triton's words that give a tensor, whatever they are given."""
 
-KEEP = frozenset(("to", "cast", "sum", "max", "min", "abs", "sqrt", "rsqrt", "cdiv", "trans", "zeros_like"))
+KEEP = frozenset(("to", "cast", "sum", "max", "min", "abs", "sqrt", "rsqrt", "cdiv", "trans", "zeros_like", "dot"))
 """Those that give a tensor for a tensor."""
 
 FILLED = frozenset(("zeros", "full"))
@@ -181,6 +181,7 @@ class Expressions:
             self.at(node.func)
             self.constants(whole)
         method = node.func.attr if whole is TENSOR else ""
+        self.walk.multiplies |= word == "dot"
         if word not in PLAIN and method not in PLAIN and self.builtin(node.func) != "float":
             self.walk.strict = True
         arguments = [self.kind(one) for one in node.args]

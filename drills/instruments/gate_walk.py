@@ -39,7 +39,8 @@ BYTES = (1 << 7, 1 << 8)
 class Walk:
     """One walk. notes: what counts, in the order of the text. literals: extents of tensors that are the same for all.
 
-    strict: whether a word is used that asks more of tensors' extents than that they fit each other.
+    strict: whether a word is used that asks more of tensors' extents than that they fit each other. multiplies: whether
+    one is that asks that they be no smaller than 32 at most.
     blurred: what the extents that are not known here depend on. values: the parameters that are constants, and TYPES.
     """
 
@@ -52,7 +53,7 @@ class Walk:
         if kernel is None or not self.file.sure:
             raise Unclear
         self.notes: list[Note] = []
-        self.strict = False
+        self.strict = self.multiplies = False
         self.steps = 0
         self.calls: tuple[Any, ...] = ()
         self.place: tuple[Any, ...] = ()

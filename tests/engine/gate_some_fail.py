@@ -7,7 +7,7 @@ flag, mask a pointer or None, step 1 or not.
 import triton
 import triton.language as tl
 
-HALF: tl.constexpr = 32
+HALF = tl.constexpr(32)
 
 
 @triton.jit
@@ -39,6 +39,50 @@ def product_is_too_narrow_where_there_is_a_flag(
         tl.store(a + tl.arange(0, M)[:, None] * M + tl.arange(0, M)[None, :], tl.dot(left, tl.trans(left)))
     else:
         tl.store(a + tl.arange(0, N), 0.0)
+
+
+@triton.jit
+def product_is_too_narrow(a, b, mask, step, K: tl.constexpr, M: tl.constexpr, N: tl.constexpr, FLAG: tl.constexpr):
+    left = tl.load(a + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
+    tl.store(a + tl.arange(0, M), tl.sum(tl.dot(left, tl.trans(left)), 1))
+
+
+@triton.jit
+def product_of_two_types(a, b, mask, step, K: tl.constexpr, M: tl.constexpr, N: tl.constexpr, FLAG: tl.constexpr):
+    left = tl.load(a + tl.arange(0, 16)[:, None] * 64 + tl.arange(0, 64)[None, :])
+    right = tl.load(b + tl.arange(0, 64)[:, None] * N + tl.arange(0, N)[None, :])
+    tl.store(a + tl.arange(0, 16), tl.sum(tl.dot(left, right), 1))
+
+
+@triton.jit
+def product_of_sides_that_differ(
+    a, b, mask, step, K: tl.constexpr, M: tl.constexpr, N: tl.constexpr, FLAG: tl.constexpr
+):
+    left = tl.zeros((16, M * 16), tl.float16)
+    right = tl.zeros((N * 16, 32), tl.float16)
+    tl.store(a + tl.arange(0, 16), tl.sum(tl.dot(left, right), 1))
+
+
+@triton.jit
+def product_into_another_tile(a, b, mask, step, K: tl.constexpr, M: tl.constexpr, N: tl.constexpr, FLAG: tl.constexpr):
+    left = tl.zeros((M * 2, 32), tl.float16)
+    acc = tl.zeros((M * 2, N * 4), tl.float32)
+    if FLAG:
+        acc = tl.dot(left, tl.trans(left), acc)
+    tl.store(a + tl.arange(0, M * 2), tl.sum(acc, 1))
+
+
+@triton.jit
+def product_in_a_helper(x, y):
+    return tl.dot(x, tl.trans(y), input_precision="ieee")
+
+
+@triton.jit
+def product_of_a_helper_of_some_widths(
+    a, b, mask, step, K: tl.constexpr, M: tl.constexpr, N: tl.constexpr, FLAG: tl.constexpr
+):
+    tile = tl.zeros((16, N // 2), b.dtype.element_ty)
+    tl.store(a + tl.arange(0, 16), tl.sum(product_in_a_helper(tile, tile), 1))
 
 
 @triton.jit
