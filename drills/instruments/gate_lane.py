@@ -22,6 +22,9 @@ MAX_ANSWER = 64 << 10
 LATE_S = 2.0
 """Seconds after a question's own limit at which the other side counts as lost."""
 
+START_S = 15.0
+"""Seconds more for the first question: the other side has torch and triton to load."""
+
 UNSTOPPED = {
     "id": None,
     "ok": False,
@@ -73,9 +76,10 @@ class Lane(threading.Thread):
     def ask(self, job: Job) -> dict[str, Any] | None:
         """The answer to this job's question, an obituary ("id": null), UNSTOPPED, or None."""
         self.asked = secrets.randbits(52)  # nothing that graded code sends before it is asked is an answer
-        until = time.monotonic() + job.seconds + LATE_S
+        patience = job.seconds + LATE_S + (START_S if self.fresh else 0)
+        until = time.monotonic() + patience
         try:
-            self.sock.settimeout(job.seconds + LATE_S)
+            self.sock.settimeout(patience)
             question = {**job.question(self.asked), "key": self.key.hex()} if self.fresh else job.question(self.asked)
             self.fresh = False
             self.sock.sendall(json.dumps(question).encode() + b"\n")

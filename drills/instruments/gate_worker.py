@@ -110,10 +110,10 @@ def compile_on_request(sock: socket.socket, folder: str, seal: Callable[[], None
         while line := questions.readline(MAX_QUESTION):
             question = own_words.parsed(line)
             key = key or bytes.fromhex(question.pop("key"))
-            signal.setitimer(signal.ITIMER_REAL, float(question["seconds"]))
             if not files:
                 ready(files)
                 seal()
+            signal.setitimer(signal.ITIMER_REAL, float(question["seconds"]))
             said = answer(question, files, log)
             signal.setitimer(signal.ITIMER_REAL, 0)
             with contextlib.suppress(OSError):
