@@ -265,17 +265,23 @@ def attend_paged_kernel(
 
 
 @triton.jit
-def count_groups(group_indptr, groups, request):
-    """How many groups begin at or before `request`, and how many of them end there or before."""
-    begun = 0
-    over = 0
-    for start in range(0, groups, 256):
-        ids = start + tl.arange(0, 256)
-        begins = tl.load(group_indptr + ids, mask=ids < groups, other=request + 1)
-        ends = tl.load(group_indptr + ids + 1, mask=ids < groups, other=request + 1)
-        begun += tl.sum((begins <= request).to(tl.int32), 0)
-        over += tl.sum((ends <= request).to(tl.int32), 0)
-    return begun, over
+def group_of(group_indptr, groups, request):
+    """The request's group, and whether it has one. Where groups are of one request each, nothing is searched."""
+    begin = tl.load(group_indptr + request, mask=request < groups, other=-1)
+    end = tl.load(group_indptr + request + 1, mask=request < groups, other=-1)
+    group = request
+    exists = (begin == request) & (end == request + 1)
+    if not exists:  # as many groups have begun as are over, and one more: the request's own, if it has one
+        group = 0
+        begun = 0
+        for start in range(0, groups, 256):
+            ids = start + tl.arange(0, 256)
+            begins = tl.load(group_indptr + ids, mask=ids < groups, other=request + 1)
+            ends = tl.load(group_indptr + ids + 1, mask=ids < groups, other=request + 1)
+            begun += tl.sum((begins <= request).to(tl.int32), 0)
+            group += tl.sum((ends <= request).to(tl.int32), 0)
+        exists = begun > group
+    return group, exists
 
 
 @triton.jit(do_not_specialize=["groups", "N"])
@@ -311,10 +317,9 @@ def attend_alone_kernel(
     cols = tl.arange(0, BLOCK_D)
     keys = tl.arange(0, BLOCK_N)
     group = request
-    begun = request + 1
-    if GROUPED:  # as many groups have begun as are over, and one more: the request's own, if it has one
-        begun, group = count_groups(group_indptr, groups, request)
-    exists = begun > group
+    exists = request < groups
+    if GROUPED:
+        group, exists = group_of(group_indptr, groups, request)
     first_page = tl.load(indptr + group, mask=exists, other=0)
     pages = (tl.load(indptr + group + 1, mask=exists, other=0) - first_page).to(tl.int32)
     last = tl.load(last_page_len + group, mask=exists, other=0).to(tl.int32)
@@ -680,8 +685,8 @@ def tile(q: torch.Tensor, rows: int, keys: int, programs: int) -> dict:
     From 64 rows on the matrix units work (wgmma takes 64 rows at least), and three tiles of K and V in flight pay; four
     where the launch leaves half of the multiprocessors to others, which then fill the memory's queues. Up to 16 rows
     are bound by memory: four tiles where each program has a multiprocessor to itself and many keys. Programs that do
-    not all fit on the GPU at once hide each other's waiting: the smaller, the more of them run. 56 registers a thread
-    let four of them run beside a program of 128 query rows.
+    not all fit on the GPU at once hide each other's waiting: the smaller, the more of them run. 64 registers a thread
+    let three of them run beside a program of 128 query rows.
     """
     block_d = max(16, triton.next_power_of_2(q.shape[2]))
     row_bytes = block_d * q.element_size()
@@ -701,7 +706,7 @@ def tile(q: torch.Tensor, rows: int, keys: int, programs: int) -> dict:
         "num_stages": stages if row_bytes <= 256 else min(stages, 3) if row_bytes == 512 else 2,
     }
     if overlap(q) and block_n == 32 and q.element_size() == 2 and row_bytes == 256:
-        config["maxnreg"] = 56
+        config["maxnreg"] = 64
     return config
 
 
@@ -869,7 +874,8 @@ def launch_shared(q, k, v, scale, v_out, s_out, beside, fetched, other_keys=0) -
 def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside, fetched=False) -> None:
     """Attend to one level's pages: (group_indptr or None, kv_indptr, kv_indices, kv_last_page_len); else as above.
 
-    fetched: attend_bulk_kernel runs beside it. Programs that come in many rounds then have 48 registers: four fit.
+    fetched: attend_bulk_kernel runs beside it. Programs that come in many rounds then have 48 registers: four fit. If
+    it does not, nothing keeps small programs from being one warp each, with two tiles of 16 keys in flight.
     """
     batch, heads, dim = q.shape
     group_indptr, indptr, indices, last_page_len = (x if x is None else x.contiguous() for x in level)
@@ -900,7 +906,9 @@ def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside, fetched=False)
             )  # fmt: skip
             return
     config = tile(q, rows, mean_keys(level, kv_cache) // parts, programs)
-    if fetched and "maxnreg" in config and programs > 8 * multiprocessors(q):
+    if "maxnreg" in config and not fetched:
+        config |= {"BLOCK_N": 16, "num_stages": 3, "num_warps": 1, "maxnreg": 128}
+    elif "maxnreg" in config and programs > 8 * multiprocessors(q):
         config["maxnreg"] = 48
     if group_indptr is None:
         slots = groups * triton.cdiv(group, config["BLOCK_M"])
