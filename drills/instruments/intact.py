@@ -15,7 +15,7 @@ import gc
 import os
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from ctypes import c_size_t, c_uint64, sizeof
 from operator import is_, itemgetter
 from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
@@ -56,8 +56,8 @@ class Intact:
     """
 
     def __init__(self, *instances: Any, packages: tuple[str, ...] = PACKAGES) -> None:
-        self.names: list[tuple[str, Any, itemgetter, dict[str, Any]]] = []
-        self.classes: list[tuple[str, Any, frozenset[str]]] = []
+        self.names: dict[int, tuple[str, Any, itemgetter, dict[str, Any]]] = {}
+        self.classes: dict[int, tuple[str, Any, frozenset[str]]] = {}
         self.kernels: list[tuple[str, dict[str, Any], FunctionType]] = []
         self.instances = [(_kind(one).__name__, vars(one), _methods(one) - vars(one).keys()) for one in instances]
         torch = vars(sys.modules["torch"]) if "torch" in sys.modules else {}
@@ -67,13 +67,14 @@ class Intact:
         owners: dict[int, tuple[str, Any]] = {}
         for name, owner in _owners(packages):
             owners.setdefault(id(owner), (name, owner))
-        for name, owner in owners.values():
+        self.changes = Changes(owners.values())
+        for at, (name, owner) in enumerate(owners.values()):
             space = vars(owner)
             held = {key: value for key, value in dict(space).items() if isinstance(key, str) and _matters(value)}
             if held:  # the first name once more: of one name alone, a getter gives no tuple
-                self.names.append((name, space, itemgetter(*held, next(iter(held))), held))
+                self.names[at] = name, space, itemgetter(*held, next(iter(held))), held
             if isinstance(owner, type) or name.startswith(LANGUAGE):
-                self.classes.append((name, space, frozenset(space)))
+                self.classes[at] = name, space, frozenset(space)
             functions += [value for value in held.values() if _kind(value) is FunctionType]
             for key, value in dict(space).items():
                 inner = getattr(value, "__dict__", {}).get("fn")
@@ -85,16 +86,16 @@ class Intact:
         self.defaults = Held(functions, _defaults, FunctionType.__basicsize__)
         self.cells = Held(cells, _content, CellType.__basicsize__)
         self.functions = functions
-        self.changes = Changes(owners.values())
+        self.owners = range(len(owners))
         self.known = self.changes.now()
 
     def changed(self, codes: bool = True) -> str:
         """The name that stands for something else by now; "" if none does. codes: look into the functions too."""
         now = self.changes.now()
-        if not now or now != self.known:
-            if lost := self._another():
-                return lost
-            self.known = now
+        changed = [at for at in self.owners if now[at] != self.known[at]] if now else self.owners
+        if lost := self._another(changed):
+            return lost
+        self.known = now
         name, space, held = self.torch
         if lost := next((key for key, value in held.items() if space.get(key) is not value), ""):
             return f"{name}.{lost}"
@@ -106,16 +107,16 @@ class Intact:
                 return f"{name}.{min(methods & space.keys())}"
         return self._inside() if codes else ""
 
-    def _another(self) -> str:
-        """A name that stands for something else, or a new one; "" if there is none."""
-        for name, space, get, held in self.names:
+    def _another(self, owners: Iterable[int]) -> str:
+        """A name of these that stands for something else, or a new one; "" if there is none."""
+        for name, space, get, held in [self.names[at] for at in owners if at in self.names]:
             try:
                 same = _whole(map(is_, get(space), held.values()))
             except KeyError:
                 same = False
             if not same:
                 return f"{name}.{next(key for key, value in held.items() if space.get(key) is not value)}"
-        for name, space, known in self.classes:
+        for name, space, known in [self.classes[at] for at in owners if at in self.classes]:
             if len(space) != len(known) and (added := _added(space, known)):
                 return f"{name}.{added[0]}"
         return ""
@@ -134,7 +135,7 @@ class Changes:
     They are read where they lie in memory; nothing is known on a Python that keeps none.
     """
 
-    def __init__(self, owners: Iterator[tuple[str, Any]]) -> None:
+    def __init__(self, owners: Iterable[tuple[str, Any]]) -> None:
         self.owners = list(owners) if numbers_dicts() else []
         for _, owner in self.owners:
             settle(owner)

@@ -58,7 +58,8 @@ class Machine:
     """The interpreter of this process. recorder: of the call that runs, or None.
 
     loaded: the graded file's names as they were once it was loaded. taken: what each function of the launch is run
-    with. frame: of the learner's function that runs, if it has been looked for.
+    with. looked_up: names that the code of functions for constants looks up outside itself. frame: of the learner's
+    function that runs, if it has been looked for.
     """
 
     def __init__(self, builder: Builder, language: Language, meaning: Meaning) -> None:
@@ -72,6 +73,7 @@ class Machine:
         self.bound: dict[Callable, Callable] = {}
         self.intact: Intact | None = None
         self.used: dict[Callable, frozenset[str]] = {}
+        self.looked_up: dict[CodeType, frozenset[str]] = {}
         self.taken: dict[Callable, Taken] = {}
         self.loaded: dict[str, Any] = {}
         self.words = Vocabulary()
@@ -159,7 +161,12 @@ class Machine:
     def _taken(self, plainly: Any) -> Taken:
         if plainly in self.taken:
             return self.taken[plainly]
-        space, used = plainly.__globals__, self.used.get(plainly) or globals_of(plainly.__code__)
+        space, used = plainly.__globals__, self.used.get(plainly)
+        if used is None:
+            code = plainly.__code__
+            used = self.looked_up.get(code)
+            if used is None:
+                used = self.looked_up[code] = globals_of(code)
         seen = {name: space[name] for name in ("__name__", *used) if name in space}
         names = {name: fixed(value) for name, value in seen.items()}
         held = {name: fixed(value) for name, value in captured(plainly).items()}
