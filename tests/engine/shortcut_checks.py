@@ -22,7 +22,7 @@ SHAPES = [(), (1,), (4,), (4, 1), (1, 4), (2, 4), (8,)]
 KINDS = [tl.int1, tl.int8, tl.int32, tl.int64, tl.uint32, tl.float16, tl.bfloat16, tl.float32, tl.float64]
 INTEGERS = [-(2**31), -3, 0, 1, 7, 2**31 - 1, 5, 2]
 LITERALS = [0, 3, -1, 2**31 - 1, 2**31, 2**40, 2**63, 0.5, -1.5, 1e300, math.nan, True]
-OTHERS = ("where", "expand_dims", "broadcast_impl_value", "_load_legacy")
+OTHERS = ("where", "expand_dims", "broadcast_impl_value", "_load_legacy", "cast", "full", "arange", "dot")
 NAMES = [name for name in vars(shortcuts.Shortcuts) if not name.startswith("__") and name not in OTHERS]
 NO_NAN = (tl.PropagateNan.NONE,)
 MORE = {"add": (True,), "sub": (True,), "mul": (True,), "maximum": NO_NAN, "minimum": NO_NAN}
@@ -230,3 +230,56 @@ def test_common_loads_are_done_at_once(semantic):
         assert shortcuts.loaded(semantic, pointers, None, None) is not None
         assert shortcuts.loaded(semantic, pointers, tensor(tl.int1, (4,)), zero) is not None
         assert shortcuts.loaded(semantic, pointers, tensor(tl.int1, (4,)), None) is not None
+
+
+@pytest.mark.parametrize("rounding", [None, "rtne", "rtz"])
+def test_a_cast_gives_the_same(semantic, rounding):
+    ours, theirs = both(semantic, "cast")
+    for kind, wanted, shape in itertools.product([*KINDS, POINTER], KINDS, SHAPES):
+        operands = tensor(kind, shape), wanted, rounding
+        assert outcome(ours, *operands) == outcome(theirs, *operands), (kind, wanted, shape)
+
+
+def test_a_block_of_one_number_is_the_same(semantic):
+    ours, theirs = both(semantic, "full")
+    values = [*LITERALS, 0.0, -0.0, -math.inf, False, tensor(tl.int32, ()), tensor(tl.float32, (4,))]
+    for shape, value, kind in itertools.product([[], [1], [4], [2, 4]], values, KINDS):
+        assert outcome(ours, shape, value, kind) == outcome(theirs, shape, value, kind), (shape, value, kind)
+
+
+def test_a_range_is_the_same_each_time(semantic):
+    ours, theirs = both(semantic, "arange")
+    for bounds in itertools.product([0, 1, 4, 8, -4, 2**32, 0.0, True], repeat=2):
+        expected = outcome(theirs, *bounds)
+        assert [outcome(ours, *bounds) for _ in range(2)] == [expected] * 2, bounds
+
+
+def test_a_product_is_the_same_each_time(semantic):
+    """The second of a kind is the one that is made at once."""
+    ours, theirs = both(semantic, "dot")
+    shapes = [((16, 16), (16, 16)), ((16, 32), (32, 16)), ((8, 16), (16, 16)), ((16, 16), (32, 16)), ((4,), (4,))]
+    for (left, right), kind, other, total in itertools.product(shapes, KINDS, KINDS, (None, tl.float32, tl.float16)):
+        if kind is not other and left != (16, 16):
+            continue
+        sums = None if total is None else tensor(total, (left[0], right[-1]) if len(left) == 2 else left)
+        for precision, imprecise, out in (("ieee", None, tl.float32), ("none", None, tl.float32), ("tf32", 0, total)):
+            operands = tensor(kind, left), tensor(other, right), sums, precision, imprecise, out
+            expected = outcome(theirs, *operands)
+            assert [outcome(ours, *operands) for _ in range(2)] == [expected] * 2, (left, right, kind, other, total)
+
+
+def test_casts_blocks_ranges_and_products_are_made_at_once(semantic, monkeypatch):
+    half = tensor(tl.float16, (16, 16))
+    sums = tensor(tl.float32, (16, 16))
+    semantic.arange(0, 16), semantic.dot(half, half, sums, "ieee", None, tl.float32)
+
+    def never(*operands, **named):
+        raise AssertionError("Triton was asked")
+
+    for name in ("cast", "full", "arange", "dot"):
+        monkeypatch.setattr(plain.TritonSemantic, name, never)
+    assert semantic.cast(tensor(tl.int32, (4,)), tl.int64).type.scalar is tl.int64
+    assert semantic.cast(sums, tl.bfloat16).type.shape == sums.type.shape
+    assert semantic.full([4], -math.inf, tl.float32).type.is_block()
+    assert semantic.arange(0, 16).handle.data.dtype == np.int32
+    assert semantic.dot(half, half, sums, "ieee", None, tl.float32).type.scalar is tl.float32

@@ -19,6 +19,7 @@ from drills.instruments.interpreter.shortcuts import (
     INTEGERS,
     LIMITS,
     NUMBERS,
+    SIGNED,
     WIDER,
     moved,
     values_of,
@@ -27,11 +28,19 @@ from drills.instruments.interpreter.shortcuts import (
 MOST_KINDS = 1000
 """Shapes whose types are remembered."""
 
+
+def divided(left: Any, right: Any) -> Any:
+    """left // right of signed integers, toward zero, as the interpreter has it."""
+    return (left - np.fmod(left, right)) // right
+
+
 TABLE = {
     "add": (np.add, NUMBERS, None),
     "sub": (np.subtract, NUMBERS, None),
     "mul": (np.multiply, NUMBERS, None),
     "truediv": (np.divide, frozenset({FLOAT32}), None),
+    "floordiv": (divided, SIGNED, None),
+    "mod": (np.fmod, SIGNED, None),
     "and": (np.bitwise_and, INTEGERS, None),
     "or": (np.bitwise_or, INTEGERS, None),
     "lt": (np.less, NUMBERS, tl.int1),
@@ -41,7 +50,7 @@ TABLE = {
     "eq": (np.equal, NUMBERS, tl.int1),
     "ne": (np.not_equal, NUMBERS, tl.int1),
 }
-TURNED = ("add", "sub", "mul", "truediv")
+TURNED = ("add", "sub", "mul", "truediv", "floordiv", "mod")
 """Operators that a literal may stand on the left of."""
 
 _new = object.__new__

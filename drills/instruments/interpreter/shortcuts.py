@@ -36,7 +36,14 @@ ELEMENTS = frozenset(
 
 LIMITS = {INT32: 1 << 31, INT64: 1 << 63}
 NUMBERS = frozenset({INT32, INT64, FLOAT32})
+SIGNED = frozenset(LIMITS)
 INTEGERS = frozenset({INT1, INT32, INT64})
+FLOATS = frozenset(id(kind) for kind in (tl.float16, tl.bfloat16, tl.float32))
+CASTS = frozenset(
+    [(one, other) for one in INTEGERS for other in NUMBERS if one != other]
+    + [pair for kind in FLOATS - {FLOAT32} for pair in ((kind, FLOAT32), (FLOAT32, kind))]
+)
+"""From which of Triton's types to which other a cast is one step of the builder's."""
 
 
 def common(lhs: Any, rhs: Any) -> Any:
@@ -161,7 +168,61 @@ def loaded(semantic: Any, pointers: Any, mask: Any, other: Any) -> Any:
 
 
 class Shortcuts:
-    """Methods of a TritonSemantic; it stands before that among a class's bases."""
+    """Methods of a TritonSemantic; it stands before that among a class's bases.
+
+    products, ranges: of which Triton has once made a product or a range, and the type that it had.
+    """
+
+    def __init__(self, builder: Any) -> None:
+        super().__init__(builder)
+        self.products: dict[tuple, Any] = {}
+        self.ranges: dict[tuple[int, int], Any] = {}
+
+    def arange(self, start: Any, end: Any, *, ret_ty: Any = None) -> Any:
+        """A range. What Triton has to say to one it says the first time."""
+        key = (start, end) if type(start) is type(end) is int and ret_ty is None else None
+        kind = self.ranges.get(key)
+        if kind is None:
+            made = super().arange(start, end, ret_ty=ret_ty)
+            if key is not None:
+                self.ranges[key] = made.type
+            return made
+        return self.tensor(plain.TensorHandle(np.arange(start, end, dtype=np.int32), tl.int32), kind)
+
+    def cast(self, input: Any, dst_ty: Any, fp_downcast_rounding: Any = None) -> Any:
+        """A value in another type; most casts of integers and of floats are one step."""
+        kind, before, wanted = input.type, input.type.scalar, dst_ty.scalar
+        if before is wanted:
+            return input
+        if fp_downcast_rounding is not None or (id(before), id(wanted)) not in CASTS:
+            return super().cast(input, dst_ty, fp_downcast_rounding)
+        handle = self.builder.cast_impl(input.handle, wanted)
+        return self.tensor(handle, tl.block_type(wanted, list(kind.shape)) if kind.is_block() else wanted)
+
+    def full(self, shape: Any, value: Any, dtype: Any) -> Any:
+        """A block of one number."""
+        if not shape or id(dtype) not in NUMBERS or type(value) not in (int, float):
+            return super().full(shape, value, dtype)
+        held = DTYPES[id(dtype)]
+        number = values_of(value or 0, id(dtype), held)  # Triton's zero has no sign
+        if number is None:
+            return super().full(shape, value, dtype)
+        return self.tensor(plain.TensorHandle(np.full(shape, number, held), dtype), tl.block_type(dtype, list(shape)))
+
+    def dot(self, lhs: Any, rhs: Any, acc: Any, precision: Any, imprecise: Any, out_dtype: Any) -> Any:
+        """A product. What Triton has to say to one it says to the first of its kind."""
+        operands = lhs, rhs, acc
+        if imprecise is not None or type(precision) is not str or any(type(one) is not tl.tensor for one in operands):
+            return super().dot(lhs, rhs, acc, precision, imprecise, out_dtype)
+        kinds = [id(one.handle.dtype) for one in operands]
+        key = (*kinds, *((one.type.is_block(), one.handle.data.shape) for one in operands), precision, id(out_dtype))
+        kind = self.products.get(key)
+        if kind is not None:
+            return self.tensor(self.builder.create_dot(lhs.handle, rhs.handle, acc.handle, precision, 0), kind)
+        made = super().dot(lhs, rhs, acc, precision, imprecise, out_dtype)
+        if FLOATS.issuperset((*kinds, id(out_dtype))):
+            self.products[key] = made.type
+        return made
 
     def broadcast_impl_value(self, lhs: Any, rhs: Any) -> tuple[Any, Any]:
         """Two values in one shape; most have it already."""
