@@ -15,6 +15,7 @@ from drills.lessons.cascade_bench import CASES
 from drills.lessons.cascade_mistakes import MISTAKES
 from drills.lessons.paging import (
     attend,
+    attend_each,
     draw_cascade,
     draw_levels,
     draw_paged,
@@ -22,41 +23,41 @@ from drills.lessons.paging import (
     group_of,
     keys_of,
     largest_score,
-    stack,
+    owners,
 )
 
 
 def attend_shared_oracle(q, k, v, scale=None):
     """Every request's queries against the one prefix."""
-    return stack([attend(one, k, v, scale) for one in q], q)
+    return attend(q, k, v, scale)
 
 
 def attend_paged_oracle(q, kv_cache, indptr, indices, last_page_len, scale=None):
     """Each request's queries against its own pages."""
-    own = [keys_of(kv_cache, indptr, indices, last_page_len, i) for i in range(len(q))]
-    return stack([attend(one, k, v, scale) for one, (k, v) in zip(q, own, strict=True)], q)
+    return attend_each(q, owners(indptr), lambda i: keys_of(kv_cache, indptr, indices, last_page_len, i), scale)
 
 
 def cascade_oracle(q, k_shared, v_shared, kv_cache, indptr, indices, last_page_len, scale=None):
     """Flat attention: the prefix and the own keys of a request in one softmax."""
-    states = []
-    for i, one in enumerate(q):
+
+    def keys(i: int) -> tuple:
         k, v = keys_of(kv_cache, indptr, indices, last_page_len, i)
-        states.append(attend(one, torch.cat([k_shared, k]), torch.cat([v_shared, v]), scale))
-    return stack(states, q)
+        return torch.cat([k_shared, k]), torch.cat([v_shared, v])
+
+    return attend_each(q, owners(indptr), keys, scale)
 
 
 def multi_level_oracle(q, kv_cache, levels, scale=None):
     """Flat attention: all levels' keys of a request in one softmax."""
-    states = []
-    for i, one in enumerate(q):
-        groups = [(level, group_of(level[0], i)) for level in levels]
-        keys = [keys_of(kv_cache, *level[1:], g) for level, g in groups if g is not None]
-        nothing = kv_cache[:0, 0].flatten(0, 1)
-        k = torch.cat([nothing, *(k for k, _ in keys)])
-        v = torch.cat([nothing, *(v for _, v in keys)])
-        states.append(attend(one, k, v, scale))
-    return stack(states, q)
+    bounds = [level[0].tolist() for level in levels]
+    groups = [tuple(group_of(bound, i) for bound in bounds) for i in range(len(q))]
+
+    def keys(i: int) -> tuple:
+        nothing = (kv_cache[:0, 0].flatten(0, 1),) * 2
+        runs = [keys_of(kv_cache, *level[1:], g) for level, g in zip(levels, groups[i], strict=True) if g is not None]
+        return tuple(torch.cat(parts) for parts in zip(nothing, *runs, strict=True))
+
+    return attend_each(q, groups, keys, scale)
 
 
 def _bound_shared(q, k, v, scale=None) -> float:
