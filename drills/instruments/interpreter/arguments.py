@@ -17,6 +17,7 @@ from drills.instruments.interpreter.floats import to_bf16
 from drills.instruments.interpreter.signature import natural
 
 CONSTANTS = (bool, int, float, str)
+_kinds: dict[str, Any] = {}
 
 
 def argument(param: jit.KernelParam, value: Any) -> Any:
@@ -26,7 +27,7 @@ def argument(param: jit.KernelParam, value: Any) -> Any:
     made = converted(value, param.name)
     fixed = param.annotation_type
     if fixed and isinstance(value, (bool, int, float)) and not fixed.startswith("*"):
-        kind = tl.str_to_ty(fixed, None)
+        kind = named(fixed)
         made = tl.tensor(plain.TensorHandle(_number(value, kind), kind), kind)
     return made
 
@@ -48,14 +49,21 @@ def converted(value: Any, name: str) -> Any:
         made.handle.base.origin = name
         return made
     if isinstance(value, (bool, int, float)):
-        kind = tl.str_to_ty(natural(value, specialize=False)[0], None)
+        kind = named(natural(value, specialize=False)[0])
         return tl.tensor(plain.TensorHandle(_number(value, kind), kind), kind)
     if hasattr(value, "data_ptr"):
-        kind = tl.str_to_ty(natural(value, specialize=False)[0], None)
+        kind = named(natural(value, specialize=False)[0])
         handle = plain.TensorHandle(np.array([pointer(plain._unwrap_tensor(value))], dtype=np.uint64), kind)
         handle.origin = name
         return tl.tensor(handle, kind)
     return value
+
+
+def named(name: str) -> Any:
+    """Triton's type of this name, the same one each time: what is known of a type is kept by its identity."""
+    if name not in _kinds:
+        _kinds[name] = tl.str_to_ty(name, None)
+    return _kinds[name]
 
 
 def tensors(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -21,7 +21,6 @@ from drills.instruments.interpreter.shortcuts import (
     NUMBERS,
     SIGNED,
     WIDER,
-    moved,
     values_of,
 )
 
@@ -138,12 +137,15 @@ class Operators:
         """A pointer, or a block of them, moved by integers; None if Triton must do it."""
         if type(offsets) is not tl.tensor:
             return None
-        many = offsets.type.is_block()
-        if id(offsets.handle.dtype) not in LIMITS or (many and pointers.handle.data.shape != offsets.handle.data.shape):
-            return moved(self.semantic, pointers, offsets)
-        if many and not pointers.type.is_block() or not pointers.handle.dtype.is_ptr():
-            return moved(self.semantic, pointers, offsets)
-        return self._alike(self.semantic.builder.create_addptr(pointers.handle, offsets.handle), pointers)
+        if id(offsets.handle.dtype) not in LIMITS or not pointers.handle.dtype.is_ptr():
+            return None
+        try:
+            handle = self.semantic.builder.create_addptr(pointers.handle, offsets.handle)
+        except ValueError:
+            return None
+        if pointers.type.is_block() and handle.data.shape == pointers.handle.data.shape:
+            return self._alike(handle, pointers)
+        return self._typed(handle, pointers.type.is_block() or offsets.type.is_block())
 
     def _alike(self, handle: Any, like: Any) -> Any:
         """A tensor of the type and shape that `like` has."""
@@ -154,11 +156,15 @@ class Operators:
 
     def _tensor(self, values: np.ndarray, scalar: Any, many: bool) -> Any:
         """A tensor of this type, a block or not."""
-        key = (id(scalar), many, values.shape)
-        handle = plain.TensorHandle(values, scalar)
+        return self._typed(plain.TensorHandle(values, scalar), many)
+
+    def _typed(self, handle: Any, many: bool) -> Any:
+        """A tensor of a handle, a block or not."""
+        scalar, shape = handle.dtype, handle.data.shape
+        key = (id(scalar), many, shape)
         parts = self.parts.get(key)
         if parts is None:
-            made = self.semantic.tensor(handle, tl.block_type(scalar, list(values.shape)) if many else scalar)
+            made = self.semantic.tensor(handle, tl.block_type(scalar, list(shape)) if many else scalar)
             if len(self.parts) < MOST_KINDS:
                 self.parts[key] = dict(made.__dict__)
             return made
