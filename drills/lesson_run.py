@@ -25,6 +25,7 @@ from drills.report.model import Failure, TestResult
 from drills.sandbox.client import Call, Loaded
 from drills.sandbox.outcome import Death, Reply
 from drills.source import Source
+from drills.twins import Twins
 
 MOST_TIMEOUTS = 2
 """Time-outs of one exercise after which the rest of its tests is not run."""
@@ -72,6 +73,7 @@ class LessonRun:
     """lesson: its facts. file: what is graded. source: how far the learner has come, read without running it.
 
     chosen: the exercises asked for. gate: the compile gate, None where there is none (`gate_off` says why).
+    makes_twins: whether some calls are made once more, with other values.
     """
 
     lesson: Lesson
@@ -84,6 +86,7 @@ class LessonRun:
     gate: Any = None
     gate_off: str = ""
     explaining_seconds: float = 4.0
+    makes_twins: bool = True
     tests: dict[str, GradedTest] = field(default_factory=dict)
     results: dict[str, TestResult] = field(default_factory=dict)
     failed: dict[str, list[tuple[Args, tuple]]] = field(default_factory=dict)
@@ -98,6 +101,7 @@ class LessonRun:
     seconds_explaining: Counter = field(default_factory=Counter)
     loaded: Loaded | None = None
     ask_until: float = math.inf
+    twins: Twins = field(default_factory=Twins)
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -167,6 +171,12 @@ class LessonRun:
         if self.deaths[exercise] >= MOST_DEATHS:
             return f"not run: the process that runs this exercise has ended {MOST_DEATHS} times"
         return ""
+
+    def is_last(self, test: GradedTest) -> bool:
+        """Whether it is the last of its exercise's tests that make calls, and all others have passed."""
+        ids = [node for node, one in self.tests.items() if one.exercise == test.exercise and one.level != "compile"]
+        passed = all(node in self.results and self.results[node].outcome == "passed" for node in ids[:-1])
+        return passed and bool(ids) and self.tests[ids[-1]] == test
 
     def note_printed(self, test: GradedTest, text: str) -> None:
         """Keep the beginning of what graded code prints during a test."""

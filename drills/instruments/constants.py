@@ -23,6 +23,7 @@ import math
 from collections import namedtuple
 from collections.abc import Iterable
 from keyword import iskeyword
+from struct import pack
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -60,6 +61,11 @@ def encode(value: Any, depth: int = 0) -> Any:
         "line": function.__code__.co_firstlineno,
         "closure": closure_of(function, depth + 1),
     }
+
+
+def exactly(value: Any) -> str:
+    """A plain scalar as text, with the bits of a NaN, of which there are many."""
+    return f"nan {pack('<d', value).hex()}" if type(value) is float and value != value else repr(value)
 
 
 def fields_of(value: Any) -> list[str]:

@@ -13,6 +13,7 @@ numel, sizes, strides, offset, itemsize, pointer, storage = (
     getattr(_Base, name)
     for name in ("numel", "size", "stride", "storage_offset", "element_size", "data_ptr", "untyped_storage")
 )
+dtype = _Base.dtype.__get__
 _pointer, nbytes = torch.UntypedStorage.data_ptr, torch.UntypedStorage.nbytes
 
 

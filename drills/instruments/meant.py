@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from drills.instruments.constants import exactly
+
 LONGEST = 80
 """Characters of a constant, or of a type's name, that are told; of a longer one the first and a digest."""
 
@@ -111,7 +113,7 @@ class Vocabulary:
         """One value: "" for a word of Triton's. typed: its types, of which there may be copies, are told."""
         kind = type(value)
         if kind in SCALARS:
-            return _short(repr(value))
+            return _short(exactly(value))
         if isinstance(value, (tuple, list)):
             told = f"({', '.join(self.text(one, True) for one in value)})"
             return _short(f"a Python list {told}" if isinstance(value, list) else told)

@@ -87,6 +87,7 @@ class Notes:
     """All that was seen in one call.
 
     copies: what torch copied of values around the kernels, as launches with a name, traffic and tensors only.
+    told: what kernels were told, as `told.Told` writes it; none where nothing is interpreted.
     """
 
     launches: list[Launch] = field(default_factory=list)
@@ -94,6 +95,7 @@ class Notes:
     printed: str = ""
     seconds: float = 0.0
     copies: list[Launch] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict:
         """A JSON-able tree."""
@@ -104,7 +106,8 @@ class Notes:
         """The notes that `to_json` wrote; TypeError, KeyError or ValueError if the tree has another form."""
         launches, copies = ([_launch(item) for item in tree[name]] for name in ("launches", "copies"))
         findings = [Finding(**item) for item in tree["findings"]]
-        return cls(launches, findings, str(tree["printed"]), float(tree["seconds"]), copies)
+        told = [str(one) for one in tree["told"]]
+        return cls(launches, findings, str(tree["printed"]), float(tree["seconds"]), copies, told)
 
 
 def _launch(tree: dict) -> Launch:

@@ -19,12 +19,12 @@ from drills.instruments.geometry import address, extent, held, itemsize, pointer
 from drills.instruments.ledger import Region
 from drills.instruments.notes import ELSEWHERE, CallOptions, Finding, Launch, Notes
 from drills.instruments.provenance import Book, Provenance
-from drills.instruments.purity import CHANGED, Watched
+from drills.instruments.purity import CHANGED, Watched, spoil, whole
 from drills.instruments.results import ALLOWED, FRESH, checked, named, view
 from drills.instruments.trees import leaves
 from drills.instruments.views import View
 from drills.instruments.watch import Watch
-from drills.instruments.witness import Private
+from drills.instruments.witness import Private, memory, seen
 
 SHOWN = 8
 """Torch operations that one call is told of."""
@@ -53,7 +53,8 @@ class Recording:
         self.started = 0
         self.replaced = ""
         self.machine = interpreter.machine()
-        self.torch = Watched(self.provenance, self._impure, options.empty_fill == "poison")
+        interpreted = getattr(self.machine, "intact", None) is not None
+        self.torch = Watched(self.provenance, self._impure, options.empty_fill == "poison", interpreted)
 
     def __enter__(self) -> Recording:
         if self.machine is not None:
@@ -66,15 +67,19 @@ class Recording:
             self.torch.__exit__(kind, error, trace)
             self.machine.recorder = None
 
-    def begin(self, launch: Launch, tensors: list, numbers: dict[str, int], line: Callable) -> Watch:
-        """A launch starts. tensors: (parameter, tensor) of every pointer."""
+    def begin(self, launch: Launch, tensors: list, values: dict[str, Any], line: Callable) -> Watch:
+        """A launch starts. tensors: (parameter, tensor) of every pointer. values: of its parameters, if it is seen."""
         self.torch.operations.hold([tensor for _, tensor in tensors])
         strange = {address(tensor) for _, tensor in tensors if not (self.provenance.is_data(tensor) or blank(tensor))}
         for _, tensor in tensors:
-            self.provenance.met(tensor)
+            if self.provenance.met(tensor):
+                self._emptied(tensor)
         self.torch.operations.witness.remember(tensor for _, tensor in tensors)
+        numbers = {name: value for name, value in values.items() if type(value) is int}
         launch.shapes = {name: list(sizes(tensor)) for name, tensor in tensors}
         regions = {name: self._region(name, tensor) for name, tensor in tensors}
+        if values:
+            self.torch.operations.told.launch(launch, values, regions)
         self.private = Private(self.torch.operations.witness)
         shift = self.private.shift
         watch = Watch(regions, self._behind(regions), launch.grid, numbers, line, _Known(self), private=shift)
@@ -114,9 +119,18 @@ class Recording:
         if finding not in self.findings:
             self.findings.append(finding)
 
+    def _emptied(self, tensor: torch.Tensor) -> None:
+        """A workspace from an earlier call is one that torch.empty has just given."""
+        place, size = memory(tensor)
+        if place and self.machine.left.knows(place, seen(place, size)):
+            self.provenance.allocated(tensor, 0)
+            spoil(whole(tensor), self.options.empty_fill == "poison")
+
     def end(self, watch: Watch) -> None:
         """A launch has ended, or was left by an exception."""
         self.look(codes=False)
+        if watch.reached:
+            self.torch.operations.told.pointed(self.launches[-1][0].kernel, [one.storage for one in watch.reached])
         for region in [*watch.regions.values(), *watch.hidden]:
             self.provenance.stored(region)
         meddled, copied = self.private.put_back(), self.private.copies.keys()
@@ -173,6 +187,10 @@ class Recording:
         notes.copies = self.torch.operations.copies.launches(
             lambda tensor: self._called(self._region("", tensor), tensors, workspaces)
         )
+        self.torch.operations.told.returned(tensors)
+        notes.told = self.torch.operations.told.entries
+        if self.machine is not None:
+            self.machine.left.keep(self.provenance.books, self.kept, tensors.values())
         notes.findings = notes.findings[:MOST]
         notes.findings += [
             Finding("not_triton", f"{name} lies in a storage too large to be watched", FRESH)
@@ -201,7 +219,7 @@ class Recording:
         for storage in storages:
             book = self.provenance.books.get(storage)
             if book is not None:
-                hidden.append(whole(storage, book, storages[storage].shown))
+                hidden.append(allocation(storage, book, storages[storage].shown))
         return hidden
 
     def _called(self, region: Region, results: dict[str, torch.Tensor], workspaces: dict[int, str]) -> str:
@@ -247,7 +265,8 @@ class _Known(Sequence):
         known = self.recording.provenance
         with self.recording.paused():
             inputs = [Region(name, name, view(tensor), address(tensor)) for name, tensor in known.inputs.items()]
-            return inputs + [whole(storage, book, book.name or "a workspace") for storage, book in known.books.items()]
+            books = known.books.items()
+            return inputs + [allocation(storage, book, book.name or "a workspace") for storage, book in books]
 
     def __len__(self) -> int:
         return len(self.regions)
@@ -261,7 +280,7 @@ def blank(tensor: torch.Tensor) -> bool:
     return not tensor.dtype.is_floating_point and not bool(torch.count_nonzero(tensor))
 
 
-def whole(storage: int, book: Book, shown: str) -> Region:
+def allocation(storage: int, book: Book, shown: str) -> Region:
     """A whole allocation as a region."""
     count = held(book.keep) // book.itemsize
     return Region(f"behind {shown}", shown, View(storage, book.itemsize, (count,), (1,)), storage)

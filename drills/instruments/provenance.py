@@ -26,7 +26,7 @@ SHADOWED = 1 << 28
 class Book:
     """What is known of one storage. flags: one a element of `itemsize` bytes; None if it is too large.
 
-    brought: nobody saw it being allocated.
+    brought: nobody saw it being allocated. filled: some of it was, by anything but kernels.
     """
 
     itemsize: int
@@ -35,6 +35,7 @@ class Book:
     name: str = ""
     kernel: bool = False
     brought: bool = False
+    filled: bool = False
 
 
 @dataclass
@@ -49,6 +50,7 @@ class Provenance:
 
     def __post_init__(self) -> None:
         self.values = {address(t) for t in self.inputs.values() if t.dtype.is_floating_point}
+        self.given = {address(t) for t in self.inputs.values()}
 
     def allocated(self, tensor: torch.Tensor, flag: int, name: str = "") -> None:
         """A new storage, all of it of one kind (0: not written yet)."""
@@ -56,19 +58,22 @@ class Provenance:
             return
         count = held(tensor) // itemsize(tensor)
         flags = torch.full((count,), flag, dtype=torch.uint8) if count <= SHADOWED else None
-        self.books[address(tensor)] = Book(itemsize(tensor), flags, tensor, name)
+        self.books[address(tensor)] = Book(itemsize(tensor), flags, tensor, name, filled=flag != 0)
 
-    def met(self, tensor: torch.Tensor) -> None:
-        """A launch uses a tensor: floats in it are values from now on.
+    def met(self, tensor: torch.Tensor) -> bool:
+        """A launch uses a tensor: floats in it are values from now on. Whether it is from before the call.
 
-        A tensor from before the call (a cached buffer) counts as not written in this call.
+        Such a tensor (a cached buffer) counts as not written in this call.
         """
         if tensor.dtype.is_floating_point:
             self.values.add(address(tensor))
-        if address(tensor) not in self.books and not self.source(tensor):
-            self.allocated(tensor, 0)
-            if address(tensor) in self.books:
-                self.books[address(tensor)].brought = True
+        if address(tensor) in self.books or self.source(tensor):
+            return False
+        self.allocated(tensor, 0)
+        book = self.books.get(address(tensor))
+        if book is not None:
+            book.brought = book.filled = True
+        return book is not None
 
     def flags(self, tensor: torch.Tensor) -> torch.Tensor:
         """One flag an element, of the tensor's shape: a view that can be written where a book exists."""
@@ -81,11 +86,20 @@ class Provenance:
             return book.flags.as_strided(sizes(tensor), strides(tensor), offset(tensor))
         return torch.full(tuple(sizes(tensor)), kind, dtype=torch.uint8)
 
+    def copied(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The flags of a copy of it: in another type than it was allocated in, all filled if anything is."""
+        book = self.books.get(address(tensor))
+        if book is None or book.flags is None or book.itemsize == itemsize(tensor):
+            return self.flags(tensor)
+        filled = (book.flags > 0) & (book.flags & (KERNEL | COPY) == 0)
+        return torch.full(tuple(sizes(tensor)), FILL, dtype=torch.uint8) if bool(filled.any()) else self.flags(tensor)
+
     def set(self, tensor: torch.Tensor, flags: int | torch.Tensor) -> None:
         """Overwrite the flags of a tensor's elements; without a book there is nothing to write."""
         book = self.books.get(address(tensor))
         if book is None or book.flags is None:
             return
+        book.filled = True
         if book.itemsize != itemsize(tensor):
             book.flags.fill_(flags if isinstance(flags, int) else OTHER)
         else:
@@ -144,6 +158,10 @@ class Provenance:
         flags = self.flags(tensor)
         good = flags & (KERNEL | COPY) if book.brought else (flags == 0) | (flags & (KERNEL | COPY) > 0)
         return 2 * int(torch.count_nonzero(good)) >= numel(tensor)
+
+    def is_given(self, tensor: torch.Tensor) -> bool:
+        """Whether it lies in an input's memory."""
+        return address(tensor) in self.given
 
     def is_value(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor holds values, or what was made of values, rather than indices and constants."""

@@ -6,6 +6,7 @@ reads them out, is reported with the learner's line. torch.empty comes back full
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
@@ -16,8 +17,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from drills.instruments import peeks
 from drills.instruments.copies import Copies
-from drills.instruments.geometry import address, itemsize, sizes
+from drills.instruments.geometry import address, held, itemsize, sizes
 from drills.instruments.provenance import FILL, OTHER, Provenance
+from drills.instruments.told import Told
 from drills.instruments.trees import leaves, replaced
 from drills.instruments.witness import Witness
 
@@ -37,6 +39,8 @@ PUBLIC |= {"index": "x[indices]", "index_put_": "x[indices] = ..."}
 
 READS = "reads values out of a tensor"
 CHANGED = "was changed by something that is neither a launched kernel nor a torch operation of this thread"
+
+_as_strided = torch._C.TensorBase.as_strided
 
 Report = Callable[[str, int | None, str], None]
 """Called with what was done, and the learner's line and file."""
@@ -62,7 +66,7 @@ class Dispatch(TorchDispatchMode):
 class Operations:
     """Every operation that reaches torch's kernels."""
 
-    def __init__(self, provenance: Provenance, report: Report, poison: bool) -> None:
+    def __init__(self, provenance: Provenance, report: Report, poison: bool, interpreted: bool) -> None:
         self.provenance = provenance
         self.report = report
         self.poison = poison
@@ -70,6 +74,7 @@ class Operations:
         self.public = ""
         self.copies = Copies()
         self.witness = Witness(provenance.inputs.values())
+        self.told = Told(provenance, self.witness, interpreted)
 
     def dispatch(self, func: Any, args: tuple, kwargs: dict) -> Any:
         """Run one operation, and see what it was."""
@@ -79,9 +84,11 @@ class Operations:
         try:
             used = [tensor for _, tensor in leaves([args, kwargs], "")]
             self.hold(used)
+            written = [args[at] if at < len(args) else kwargs.get(name) for at, name in written_by(func)]
+            if written and any(self.provenance.is_given(tensor) for _, tensor in leaves(written, "")):
+                self.told.operation(func._schema.name, [args, kwargs])
             result = func(*args, **kwargs)
             self._judge(func, func._schema.name.split("::")[-1], args, kwargs, result)
-            written = [one for one, spec in zip(args, func._schema.arguments, strict=False) if writes(spec)]
             made = [tensor for _, tensor in leaves([result, written], "")]
             if not func.is_view:
                 self.witness.remember(made)
@@ -100,7 +107,7 @@ class Operations:
         if name in EMPTY:
             for tensor in made:
                 self.provenance.allocated(tensor, 0)
-                spoil(tensor, self.poison)
+                spoil(whole(tensor) if name == "resize_" else tensor, self.poison)
         elif name in NEW | LIKE:
             for tensor in made:
                 self.provenance.allocated(tensor, FILL)
@@ -119,7 +126,9 @@ class Operations:
     def _copied_into(self, target: torch.Tensor, source: torch.Tensor) -> None:
         if self.provenance.is_value(source):
             self.copies.add(".copy_()", peeks.learner_line()[0], [source], target)
-        flags = self.provenance.flags(source)
+            if not self.provenance.is_given(target):
+                self.told.operation(".copy_()", [target, source])
+        flags = self.provenance.copied(source)
         self.provenance.set(target, flags.expand(sizes(target)))
         if self.provenance.source(target) and bool((flags == OTHER).any()):
             self.say(f".copy_() puts values into {self.provenance.source(target)} that no kernel computed")
@@ -132,12 +141,13 @@ class Operations:
         if any(known.is_value(tensor) for tensor in sources):
             known.values.add(address(result))
             self.copies.add(self._name(name), peeks.learner_line()[0], sources, result)
+            self.told.operation(name, [args, kwargs])
         if name in ELEMENTWISE:
-            known.set(result, known.flags(sources[0]))
+            known.set(result, known.copied(sources[0]))
         elif name == "constant_pad_nd":
-            known.set(result, func(known.flags(args[0]).contiguous(), args[1], FILL))
+            known.set(result, func(known.copied(args[0]).contiguous(), args[1], FILL))
         else:
-            known.set(result, func(replaced(args[0], known.flags), *args[1:], **kwargs))
+            known.set(result, func(replaced(args[0], known.copied), *args[1:], **kwargs))
 
     def _computed(self, func: Any, name: str, args: tuple, kwargs: dict, made: list[torch.Tensor]) -> None:
         known = self.provenance
@@ -206,8 +216,8 @@ class Names:
 class Watched:
     """Both modes around the graded function, and the memory that ctypes reads behind torch's back."""
 
-    def __init__(self, provenance: Provenance, report: Report, poison: bool) -> None:
-        self.operations = Operations(provenance, report, poison)
+    def __init__(self, provenance: Provenance, report: Report, poison: bool, interpreted: bool) -> None:
+        self.operations = Operations(provenance, report, poison, interpreted)
         self.modes = Named(Names(self.operations)), Dispatch(self.operations)
 
     def __enter__(self) -> Watched:
@@ -237,6 +247,17 @@ def spoil(tensor: torch.Tensor, poison: bool) -> None:
         tensor.fill_(True)
     else:
         tensor.fill_(int.from_bytes(b"\x5a" * itemsize(tensor), "little"))
+
+
+def whole(tensor: torch.Tensor) -> torch.Tensor:
+    """All that its memory has room for."""
+    return _as_strided(tensor, (held(tensor) // itemsize(tensor),), (1,), 0)
+
+
+@functools.lru_cache(maxsize=1024)
+def written_by(func: Any) -> tuple[tuple[int, str], ...]:
+    """Position and name of the arguments that an operation changes."""
+    return tuple((at, one.name) for at, one in enumerate(func._schema.arguments) if writes(one))
 
 
 def writes(argument: Any) -> bool:

@@ -32,8 +32,9 @@ class Watch:
     through that view may reach into them. grid: programs along each axis. numbers: what integer parameters hold, for
     the messages. line: a function that tells the learner's line that runs now, and its file. program: the number of
     the one that runs. steps: accesses so far. file: where the kernel stands. known: every other tensor of the call, for
-    pointers that came from no parameter. fault: an access that was refused. blind: the launch ran where no access is
-    seen. met: races, once settled. private: by how much an address in a storage is shifted, to the copy that is used.
+    pointers that came from no parameter. fault: an access that was refused. numbered: an address that was made a
+    number. blind: the launch ran where no access is seen. met: races, once settled. reached: those of `known` that it
+    came to. private: by how much an address in a storage is shifted, to the copy that is used.
     """
 
     regions: dict[str, Region]
@@ -48,8 +49,10 @@ class Watch:
     meetings: Meetings = field(default_factory=Meetings)
     file: str = ""
     fault: Finding | None = None
+    numbered: Finding | None = None
     blind: bool = False
     met: list[Race] = field(default_factory=list)
+    reached: list[Region] = field(default_factory=list)
     clashes: dict[str, tuple[Region, int, int, int | None]] = field(default_factory=dict)
 
     def load(self, addresses: np.ndarray, mask: np.ndarray | None, itemsize: int, origin: str | None) -> np.ndarray:
@@ -96,6 +99,13 @@ class Watch:
                 self.meetings.saw(self.program, addresses.ravel() if mask is None else addresses[mask], self.steps)
         return self._privately(touched, addresses)
 
+    def addressed(self) -> None:
+        """A kernel makes a number of an address."""
+        line = self._here()
+        got = "a kernel makes a number of a pointer"
+        likely = "Addresses are others in every run: let no number depend on one."
+        self.numbered = Finding("told_values", got, likely, line=line, source=self._text(line))
+
     def settle(self) -> None:
         """The launch has ended: work out bytes and races, and let go of the log."""
         every = [*self.regions.values(), *self.hidden]
@@ -110,7 +120,7 @@ class Watch:
         found += [clashed(region, element, self.place(at), line) for region, element, at, line in self.clashes.values()]
         for finding in found:
             finding.source = self._text(finding.line)
-        return [self.fault, *found] if self.fault else found
+        return [one for one in (self.fault, self.numbered) if one] + found
 
     def _text(self, line: int | None) -> str:
         return linecache.getline(self.file, line or 0).strip()
@@ -166,6 +176,7 @@ class Watch:
                 raise self._lost(verb)
             if not any(region is one for one in (*self.regions.values(), *self.hidden)):
                 self.hidden.append(region)
+                self.reached.append(region)
             mine, active = active[holds], active[~holds]
             found.append((region, elements(mine, int(mine.min()), int(mine.max()), region.view, itemsize)))
         return found

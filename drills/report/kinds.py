@@ -33,6 +33,7 @@ PHRASES = {
     "order_dependent": "the result depends on the order of the programs",
     "not_triton": "results that no Triton kernel computed",
     "read_too_little": "the kernels did not read the whole input",
+    "told_values": "what kernels are told changes with the inputs' values",
     "too_few_programs": "too few programs share the work",
     "traffic": "more bytes were moved than allowed",
     "compile_nothing": "no kernel was launched",

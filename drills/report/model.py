@@ -17,7 +17,7 @@ class Failure:
 
     kind: for machines: wrong_value, wrong_form, not_finite, exception, timeout, crash, exit, flood, malformed,
         out_of_bounds, race, unwritten, input_changed, guard_touched, shares_memory, masked_lane, order_dependent,
-        not_triton, read_too_little, traffic, compile_error …
+        not_triton, read_too_little, told_values, traffic, compile_error …
     level: the level that this failure counts against (a value test can find a memory fault).
     called, got, expected: what was called, what came back and what was right; "" where there is nothing to say.
     likely: the likely cause and what to do. mistake: the id of the matched misconception.

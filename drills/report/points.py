@@ -3,7 +3,7 @@
 The rules, for one exercise:
 - A level pays its points if it passed; failed and undecided ("blocked") levels pay nothing.
 - If `value` failed or is undecided, no level pays: right memory accesses to wrong numbers are worth nothing.
-- If a result was not computed by Triton kernels (`not_triton`, `read_too_little`), no level pays either.
+- If a result was not computed by Triton kernels (`not_triton`, `read_too_little`, `told_values`), no level pays either.
 - A level that has no test or that this run could not judge ("none", "off") is nobody's fault: its points are shared
   among the judged levels in proportion to theirs. An exercise is therefore worth the same for everyone.
 - Not started, missing, or a file that cannot be graded: 0.
@@ -20,7 +20,7 @@ from drills.report.model import LEVELS, ExerciseResult, Grade
 DEFAULT = {"value": 400, "edge": 200, "memory": 200, "traffic": 100, "compile": 100}
 """Level → hundredths of a point, for every exercise that nothing else is said of."""
 
-NOT_BY_KERNELS = frozenset({"not_triton", "read_too_little"})
+NOT_BY_KERNELS = frozenset({"not_triton", "read_too_little", "told_values"})
 _JUDGED = frozenset({"passed", "failed", "blocked"})
 
 

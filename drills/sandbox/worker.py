@@ -176,7 +176,7 @@ class Graded:
         layout.check_tree(returned, wire.REPLY)
         seen = recording.notes(returned)
         kept = recording.kept
-        notes.launches, notes.copies = seen.launches, seen.copies
+        notes.launches, notes.copies, notes.told = seen.launches, seen.copies, seen.told
         notes.findings = [*seen.findings, *self.kept.findings(returned), *placed.findings(inplace)]
         if raised is not None:
             raise GradedCodeRaised(raised)

@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 
-OURS = ("interpreter_cases", "recorder_cases")
+OURS = ("interpreter_cases", "recorder_cases", "twin_cases")
 """Modules that run together under the instruments: one child, one import of torch."""
 
 

@@ -8,6 +8,7 @@ from triton.runtime import jit
 
 from drills.instruments.interpreter import arguments
 from drills.instruments.interpreter import signature as sig
+from drills.instruments.told import Left
 
 
 class Launches:
@@ -16,6 +17,7 @@ class Launches:
     def __init__(self) -> None:
         self.recorder: Any = None
         self.kernels: dict[Any, sig.Declared] = {}
+        self.left = Left()
 
     def note(self, kernel: Any, args: tuple, grid: Any, keywords: dict[str, Any]) -> None:
         """Tell the recorder of kernel[grid](*args, **keywords), which has not run yet."""

@@ -30,6 +30,7 @@ from drills.instruments.interpreter.quick import numpy_types
 from drills.instruments.interpreter.syntax import bound, rewritten
 from drills.instruments.meant import SCALARS, Vocabulary, captured
 from drills.instruments.notes import Launch
+from drills.instruments.told import Left
 from drills.instruments.watch import Watch
 
 
@@ -46,7 +47,7 @@ class Recorder(Protocol):
 
     def look(self) -> None: ...
     def meddled(self, name: str) -> None: ...
-    def begin(self, launch: Launch, tensors: list, numbers: dict[str, int], line: Callable) -> Watch: ...
+    def begin(self, launch: Launch, tensors: list, values: dict[str, Any], line: Callable) -> Watch: ...
     def end(self, watch: Watch) -> None: ...
     def ordered(self, count: int) -> Iterable[int]: ...
     def called_python(self, name: str, line: int, file: str) -> None: ...
@@ -59,7 +60,7 @@ class Machine:
 
     loaded: the graded file's names as they were once it was loaded. taken: what each function of the launch is run
     with. looked_up: names that the code of functions for constants looks up outside itself. frame: of the learner's
-    function that runs, if it has been looked for.
+    function that runs, if it has been looked for. left: workspaces of earlier calls.
     """
 
     def __init__(self, builder: Builder, language: Language, meaning: Meaning) -> None:
@@ -78,6 +79,7 @@ class Machine:
         self.loaded: dict[str, Any] = {}
         self.words = Vocabulary()
         self.frame: FrameType | None = None
+        self.left = Left()
 
     def run(self, kernel: Any, args: tuple, grid: Any, keywords: dict[str, Any]) -> None:
         """kernel[grid](*args, **keywords)."""
@@ -102,8 +104,7 @@ class Machine:
             given = {name: value for name, value in given.items() if type(value) not in SCALARS}
             self.taken.clear()
             launch.names = self.words.names(kernel.fn, given, self._code, self._take)
-            numbers = {name: value for name, value in values.items() if type(value) is int}
-            watch = self.recorder.begin(launch, list(arguments.tensors(values)), numbers, self.line)
+            watch = self.recorder.begin(launch, list(arguments.tensors(values)), values, self.line)
             try:
                 self._programs(kernel, declared.params, values, sizes, watch)
             finally:

@@ -41,6 +41,12 @@ class Builder(Arithmetic):
         made.origin = getattr(ptr, "origin", None)
         return made
 
+    def create_ptr_to_int(self, ptr: Any, kind: Any) -> Any:
+        """An address as a number."""
+        if self.watch is not None:
+            self.watch.addressed()
+        return super().create_ptr_to_int(ptr, kind)
+
     def create_load(self, ptr: Any, _0: Any, _1: Any, is_volatile: Any) -> Any:
         """Every lane."""
         return self._load(ptr, None, None)

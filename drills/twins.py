@@ -1,0 +1,171 @@
+"""Twins: two calls that differ in the values of floats only. Whatever a kernel does not load must be the same in both.
+
+A result that was computed in Python can reach memory through a launched kernel: as numbers that it is passed, as an
+offset, as the grid. So calls are held against each other by what their kernels were told (see `instruments.told`): the
+tests make some twins by themselves, and one call of each exercise, drawn by lot, is made again with other values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Any
+
+import torch
+
+from drills.instruments.notes import Launch, Notes
+from drills.instruments.views import View
+from drills.judge import called
+from drills.lessons.base import Args, Exercise
+from drills.report.model import Failure
+from drills.sandbox.client import Call
+
+SOONEST = 1e-3
+"""Seconds: what takes less is not preferred to what takes this long."""
+
+LARGEST = 1 << 20
+"""Bytes of the largest storage in a call that is made again."""
+
+LOAD = (
+    "Let the kernel load what depends on the inputs' values. Shapes, strides, dtypes, index tensors and given numbers "
+    "may decide what a function launches."
+)
+
+
+@dataclass
+class Twins:
+    """Of one lesson's run. seen: what the first of several calls that may only differ in values was told.
+
+    calls: of each exercise, those that may be made again, with the seconds that they took.
+    """
+
+    seen: dict[tuple[str, bytes], Notes] = field(default_factory=dict)
+    calls: dict[str, list[tuple[float, Call]]] = field(default_factory=dict)
+
+    def told(self, exercise: Exercise, args: Args, notes: Notes, level: str) -> Failure | None:
+        """A failure if an earlier call of the same form was told something else."""
+        first = self.seen.setdefault((exercise.name, form(args)), notes)
+        what = "" if first is notes else difference(first, notes)
+        if not what:
+            return None
+        got = f"where only values of the inputs change, {what}"
+        return Failure("told_values", level, called(exercise, args), got, "the same launches for all values", LOAD)
+
+    def good(self, call: Call, seconds: float) -> None:
+        """A call was answered well, in so many seconds; it may be made again."""
+        if all(one.untyped_storage().nbytes() <= LARGEST for one in _parts(call.args) if isinstance(one, torch.Tensor)):
+            self.calls.setdefault(call.exercise, []).append((seconds, call))
+
+    def other(self, exercise: str, rng: torch.Generator) -> Call | None:
+        """One of the exercise's calls, a slow one rather not, with other values; None if none can have any."""
+        calls = self.calls.pop(exercise, [])
+        if not calls:
+            return None
+        odds = torch.tensor([max(seconds, SOONEST) ** -2 for seconds, _ in calls])
+        for at in torch.multinomial(odds, len(calls), generator=rng).tolist():
+            args = other_values(calls[at][1].args, rng)
+            if args is not None:
+                return replace(calls[at][1], args=args)
+        return None
+
+
+def form(args: Args) -> bytes:
+    """A digest of all but the values of floats: equal for calls in which the same may be launched."""
+    storages: dict[int, int] = {}
+    made = hashlib.blake2b(digest_size=16)
+    for one in _parts(args):
+        if not isinstance(one, torch.Tensor):
+            made.update(repr(one).encode())
+            continue
+        place = storages.setdefault(one.untyped_storage().data_ptr(), len(storages))
+        made.update(repr((one.dtype, tuple(one.shape), one.stride(), one.storage_offset(), place)).encode())
+        if not one.is_floating_point():
+            made.update(repr(one.tolist()).encode())
+    return made.digest()
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)):
+        yield len(value)
+        for one in value:
+            yield from _parts(one)
+    else:
+        yield value
+
+
+def difference(one: Notes, other: Notes) -> str:
+    """What was told otherwise, in words; "" if nothing was."""
+    for a, b in zip_longest(one.told, other.told, fillvalue=""):
+        if a != b:
+            return _first(a, b)
+    if len(one.launches) != len(other.launches):
+        return "the number of launches changes"
+    pairs = zip(one.launches, other.launches, strict=True)
+    return next((f"{a.kernel} changes" for a, b in pairs if _made_of(a) != _made_of(b)), "")
+
+
+def _made_of(launch: Launch) -> tuple:
+    """What kernel it is."""
+    kernel = launch.signature, launch.constants, launch.shapes
+    return *kernel, launch.num_warps, launch.num_stages, launch.options, launch.closure, launch.names
+
+
+def _first(one: str, other: str) -> str:
+    (what, *ours), (instead, *theirs) = one.split("; "), other.split("; ")
+    if what != instead:
+        return f"{_step(instead)} comes in place of {_step(what)}"
+    parts = ((b or a).partition(" = ")[0] for a, b in zip_longest(ours, theirs, fillvalue="") if a != b)
+    return f"{next(parts, 'something')} changes in {_step(what)}"
+
+
+def _step(what: str) -> str:
+    """ "return", the name of a copy, or "kernel, line 12"."""
+    return what[:80] or "nothing"
+
+
+def other_values(args: Args, rng: torch.Generator) -> Args | None:
+    """The same call with other values, or None if it has none to change, or too much memory.
+
+    Each value is drawn between two others of its tensor; zeros, infinities and NaN stay where they are. So what is
+    empty stays empty, signs and sizes stay in their range, and a right answer stays right.
+    """
+    storages: dict[int, torch.Tensor] = {}
+    made: dict[int, torch.Tensor] = {}
+    changed = False
+    for tensor in (one for one in _parts(args) if isinstance(one, torch.Tensor)):
+        storage = tensor.untyped_storage()
+        overlapping = View(0, 1, tuple(tensor.shape), tensor.stride()).overlapping
+        if storage.nbytes() > LARGEST or overlapping or id(tensor) in made:
+            if id(tensor) in made:
+                continue
+            return None
+        place = storage.data_ptr()
+        if place not in storages:
+            storages[place] = torch.empty(0, dtype=torch.uint8).set_(storage).clone()
+        fresh = torch.empty(0, dtype=tensor.dtype)
+        fresh.set_(storages[place].untyped_storage(), tensor.storage_offset(), tensor.size(), tensor.stride())
+        made[id(tensor)] = fresh
+        if tensor.is_floating_point():
+            changed |= _redrawn(fresh, rng)
+    return _replaced(args, made) if changed else None
+
+
+def _redrawn(tensor: torch.Tensor, rng: torch.Generator) -> bool:
+    """Draws the values of a tensor anew; whether any is another by now."""
+    once = tensor[tuple(slice(0, 1) if step == 0 else slice(None) for step in tensor.stride())]
+    old = once.double()
+    free = old.isfinite() & (old != 0)
+    values = old[free]
+    one, two = (values[torch.randperm(len(values), generator=rng)] for _ in range(2))
+    share = torch.rand(len(values), generator=rng, dtype=torch.float64)
+    new = old.masked_scatter(free, one * share + two * (1 - share)).to(tensor.dtype)
+    once.copy_(new)
+    return not torch.equal(new.double().nan_to_num(), old.nan_to_num())
+
+
+def _replaced(value: Any, made: dict[int, torch.Tensor]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(_replaced(one, made) for one in value)
+    return made.get(id(value), value)
