@@ -104,7 +104,7 @@ class Run:
             gate=self.gate,
             gate_off=self.gate_off,
             explaining_seconds=self.request.explaining,
-            makes_twins=not self.request.debug,  # a breakpoint is met once
+            makes_twins=not self.request.debug and self.request.level is None,  # a breakpoint is met once
         )
 
     def _worker(self, entry: Entry) -> Calls:

@@ -1,7 +1,7 @@
 """Computes with torch in another thread, and lets a kernel copy the result, reading the inputs for show.
 
 expect: failed
-kind: traffic
+kind: told_values
 """
 
 import threading
