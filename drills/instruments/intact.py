@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import copyreg
+import functools
 import gc
 import os
 import random
@@ -41,7 +42,8 @@ OF_TORCH = ("equal", "empty", "full", "zeros", "cat", "as_tensor", "tensor", "co
 """What the instruments use of torch, whose module is given further names whenever something is imported."""
 
 LEFT_ASIDE = "triton.language.extra"
-HELD = (FunctionType, BuiltinFunctionType, type, ModuleType)
+CACHED = type(functools.cache(len))
+HELD = (FunctionType, BuiltinFunctionType, CACHED, type, ModuleType)
 
 _whole, _kind = all, type
 
@@ -76,6 +78,7 @@ class Intact:
             if isinstance(owner, type) or name.startswith(LANGUAGE):
                 self.classes[at] = name, space, frozenset(space)
             functions += [value for value in held.values() if _kind(value) is FunctionType]
+            functions += [value.__wrapped__ for value in held.values() if _kind(value) is CACHED]
             for key, value in dict(space).items():
                 inner = getattr(value, "__dict__", {}).get("fn")
                 if _kind(inner) is FunctionType:

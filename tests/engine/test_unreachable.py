@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from drills.catalog import ROOT
-from drills.instruments import geometry, own_words
+from drills.instruments import geometry, own_words, sources
 from drills.instruments.intact import Held, Intact, _reached, numbers_dicts
 from drills.instruments.provenance import COPY, FILL, KERNEL, OTHER, Provenance
 from drills.instruments.witness import LARGEST, Private, Witness
@@ -69,6 +69,17 @@ def test_a_name_that_stands_for_something_else_is_named(monkeypatch):
         patch.setattr(numpy, "exp", numpy.exp2)
         assert intact.changed() == intact.changed(codes=False) == "numpy.exp"
     assert intact.changed() == ""
+
+
+def test_functions_that_remember_their_answers_count_too(monkeypatch):
+    intact = Intact()
+    assert intact.changed() == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(sources, "_lines", lambda data: [])
+        assert intact.changed() == intact.changed(codes=False) == "drills.instruments.sources._lines"
+    with monkeypatch.context() as patch:
+        patch.setattr(sources._lines.__wrapped__, "__code__", (lambda data: []).__code__)
+        assert intact.changed() == "_lines"
 
 
 def test_changed_code_and_a_method_of_an_instances_own_are_named(monkeypatch):

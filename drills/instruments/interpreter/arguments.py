@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,6 @@ from drills.instruments.interpreter.floats import to_bf16
 from drills.instruments.interpreter.signature import natural
 
 CONSTANTS = (bool, int, float, str)
-_kinds: dict[str, Any] = {}
 
 
 def argument(param: jit.KernelParam, value: Any) -> Any:
@@ -59,11 +59,10 @@ def converted(value: Any, name: str) -> Any:
     return value
 
 
+@functools.cache
 def named(name: str) -> Any:
     """Triton's type of this name, the same one each time: what is known of a type is kept by its identity."""
-    if name not in _kinds:
-        _kinds[name] = tl.str_to_ty(name, None)
-    return _kinds[name]
+    return tl.str_to_ty(name, None)
 
 
 def tensors(values: dict[str, Any]) -> Iterator[tuple[str, Any]]:

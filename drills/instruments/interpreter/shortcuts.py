@@ -170,23 +170,24 @@ def loaded(semantic: Any, pointers: Any, mask: Any, other: Any) -> Any:
 class Shortcuts:
     """Methods of a TritonSemantic; it stands before that among a class's bases.
 
-    products, ranges: of which Triton has once made a product or a range, and the type that it had.
+    products, ranges: of which Triton has once made a product or a range. Their types are made anew: a type that graded
+    code had put here would be asked while kernels run.
     """
 
     def __init__(self, builder: Any) -> None:
         super().__init__(builder)
-        self.products: dict[tuple, Any] = {}
-        self.ranges: dict[tuple[int, int], Any] = {}
+        self.products: set[tuple] = set()
+        self.ranges: set[tuple[int, int]] = set()
 
     def arange(self, start: Any, end: Any, *, ret_ty: Any = None) -> Any:
         """A range. What Triton has to say to one it says the first time."""
         key = (start, end) if type(start) is type(end) is int and ret_ty is None else None
-        kind = self.ranges.get(key)
-        if kind is None:
+        if key not in self.ranges:
             made = super().arange(start, end, ret_ty=ret_ty)
             if key is not None:
-                self.ranges[key] = made.type
+                self.ranges.add(key)
             return made
+        kind = tl.block_type(tl.int32, [end - start])
         return self.tensor(plain.TensorHandle(np.arange(start, end, dtype=np.int32), tl.int32), kind)
 
     def cast(self, input: Any, dst_ty: Any, fp_downcast_rounding: Any = None) -> Any:
@@ -216,12 +217,11 @@ class Shortcuts:
             return super().dot(lhs, rhs, acc, precision, imprecise, out_dtype)
         kinds = [id(one.handle.dtype) for one in operands]
         key = (*kinds, *((one.type.is_block(), one.handle.data.shape) for one in operands), precision, id(out_dtype))
-        kind = self.products.get(key)
-        if kind is not None:
-            return self.tensor(self.builder.create_dot(lhs.handle, rhs.handle, acc.handle, precision, 0), kind)
+        if key in self.products:
+            return self.tensor(self.builder.create_dot(lhs.handle, rhs.handle, acc.handle, precision, 0), acc.type)
         made = super().dot(lhs, rhs, acc, precision, imprecise, out_dtype)
         if FLOATS.issuperset((*kinds, id(out_dtype))):
-            self.products[key] = made.type
+            self.products.add(key)
         return made
 
     def broadcast_impl_value(self, lhs: Any, rhs: Any) -> tuple[Any, Any]:
