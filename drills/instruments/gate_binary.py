@@ -33,6 +33,8 @@ IR_TENSOR = re.compile(r"(?:tensor<((?:\d+x)*)|^)(?:!tt\.ptr<)?([a-z]+)(\d+)")
 IR_LOC = re.compile(r"^(#loc\w*) = loc\((.*)\)\s*$", re.MULTILINE)
 IR_PLACE = re.compile(r'"([^"]+)":(\d+):\d+')
 IR_TF32 = re.compile(r"\btt\.dot\b.*inputPrecision = tf32(?![x\w])")
+WIDE_TF32 = re.compile(IR_TF32.pattern + r".*tensor<[\dx]*xf32> \*")
+"""The same of float32: of float16 every value is one of TF32's."""
 
 REGISTERS = re.compile(r"Used (\d+) registers")
 SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")

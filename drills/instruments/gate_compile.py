@@ -18,7 +18,7 @@ from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from drills.instruments import sources
-from drills.instruments.gate_binary import IR_TF32, TF32, Figures, figures
+from drills.instruments.gate_binary import IR_TF32, TF32, WIDE_TF32, Figures, figures
 from drills.instruments.gate_depth import Depth
 
 KNOWN = ("3.6.", "3.7.")
@@ -73,11 +73,11 @@ def compile_kernel(kernel: Any, spec: Specialisation, arch: int, depth: Depth = 
             made = by_stages(source, target, spec.options, depth)
         else:
             made = by_compile(source, target, spec.options)
-    if depth is Depth.FRONT:
+    if depth is Depth.FRONT or made is None:
         return Figures()
     if made.shared > SHARED[arch]:
         raise TooMuch(f"shared memory: the block needs {made.shared} bytes, sm_{arch} has {SHARED[arch]}")
-    if depth is Depth.LOWERED:
+    if staged and depth < Depth.FULL:
         return Figures(shared=made.shared, tf32=made.tf32)
     return figures(made.ttir, made.ptx, log.getvalue(), made.shared)
 
@@ -93,10 +93,10 @@ def front_end(source: Any, target: Any, options: dict[str, Any]) -> None:
         raise
 
 
-def by_stages(source: Any, target: Any, options: dict[str, Any], depth: Depth) -> SimpleNamespace:
-    """The compiler's stages in their order, to the end or until LLVM's turn."""
+def by_stages(source: Any, target: Any, options: dict[str, Any], depth: Depth) -> SimpleNamespace | None:
+    """The compiler's stages in their order, to the end, until LLVM's turn, or (None) behind the passes on tiles."""
     backend, parsed = backend_for(target, options)
-    if depth is Depth.LOWERED:
+    if depth < Depth.FULL:
         backend.make_llir = MethodType(without_llvm(type(backend).make_llir), backend)
     stages: dict[str, Any] = {}
     backend.add_stages(stages, parsed, source.language)
@@ -111,6 +111,8 @@ def by_stages(source: Any, target: Any, options: dict[str, Any], depth: Depth) -
             return SimpleNamespace(shared=module.get_int_attr("ttg.shared"), tf32=tf32)
         if name in ("ttir", "ptx"):
             texts[name] = str(module)
+        if name == "ttir" and depth is Depth.TILES and not WIDE_TF32.search(texts[name]):
+            return None
     return SimpleNamespace(shared=metadata["shared"], **texts)
 
 

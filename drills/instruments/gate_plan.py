@@ -58,10 +58,16 @@ class Entry:
         """Whether machine code of its kernel's largest, for the newer target, is enough where the rest is lowered."""
         return self.text.says(self.spec.line, PRODUCTS) and multiplies_plainly(self.text, self.spec)
 
+    @property
+    def kernel(self) -> tuple[str, str, int]:
+        """Its kernel, with whatever flags."""
+        return self.sha256, self.spec.kernel, self.spec.line
+
     @cached_property
-    def kernel(self) -> tuple[str, str]:
-        """Its kernel with its flags."""
-        return self.sha256, self.spec.family(products=False, atomics=False)
+    def kin(self) -> tuple[str, str, int, int]:
+        """Its kernel with its flags, warps and stages: what differs in sizes and types only."""
+        flags = self.spec.family(products=False, atomics=False)
+        return self.sha256, flags, self.spec.num_warps, self.spec.num_stages
 
     @cached_property
     def view(self) -> View:
@@ -71,13 +77,28 @@ class Entry:
     def told_by(self, arch: int, most: bool) -> bool:
         """Whether the newer target makes this one needless: nothing differs, and what is known to fit there fits here.
 
-        most: whether it is its kernel's largest. If that has been lowered for both, the others need not be, as long as
-        they take no more than half of the shared memory: products lie elsewhere on the older target.
+        most: whether it is its kernel's largest. Products lie elsewhere on the older target: the largest may take a
+        quarter of the shared memory there, the others half of it.
         """
-        if arch == ARCHS[0] or not (self.plain or (self.multiplies and not most)):
+        if arch == ARCHS[0] or not (self.plain or self.multiplies):
             return False
-        made = self.done.get((ARCHS[0], Depth.FULL)) or self.done.get((ARCHS[0], Depth.LOWERED))
-        return made is None or not made.ok or made.shared <= SHARED[arch] // (1 if self.plain else 2)
+        room = SHARED[arch] // (1 if self.plain else 4 if most else 2)
+        made = self.lowered(ARCHS[0])
+        return made is None or not made.ok or made.shared <= room
+
+    def lowered(self, arch: int) -> CompileReport | None:
+        """What tells its shared memory, if that is known."""
+        return self.done.get((arch, Depth.FULL)) or self.done.get((arch, Depth.LOWERED))
+
+    def fits_beside(self, half: Entry | None, arch: int) -> bool:
+        """Whether float32 values take so little shared memory that it need not be looked at.
+
+        half: the largest of its kin with 16-bit values, which take half as much; it may have a quarter.
+        """
+        if half is None or self.spec.reads_half or half.spec.size < self.spec.size:
+            return False
+        made = half.lowered(arch)
+        return made is None or (made.ok and made.shared <= SHARED[arch] // 4)
 
     @cached_property
     def unfit(self) -> Any:
@@ -129,7 +150,8 @@ class Plan:
         self.thorough = thorough
         self.entries: dict[tuple[str, str], Entry] = {}
         self.largest: dict[tuple[str, int, str], tuple[Entry, float]] = {}
-        self.most: dict[tuple[str, str], Entry] = {}
+        self.most: dict[tuple[str, str, int], Entry] = {}
+        self.halves: dict[tuple[str, str, int, int], Entry] = {}
         self.exercises: dict[str, dict[tuple[str, str], Entry]] = {}
         self.fronts: dict[str, tuple[Any, list[Entry]]] = {}
         self.strikes: Counter = Counter()
@@ -156,7 +178,9 @@ class Plan:
                 self.largest[family] = (mine[key], now)
         one = mine[key]
         if one.multiplies:
-            self.most[one.kernel] = max(self.most.get(one.kernel, one), one, key=lambda other: other.spec.rank)
+            for most, kind in ((self.most, one.kernel), (self.halves, one.kin if one.spec.reads_half else None)):
+                if kind is not None:
+                    most[kind] = max(most.get(kind, one), one, key=lambda other: other.spec.rank)
         return mine[key] if fresh else None
 
     def family(self, entry: Entry) -> str:
@@ -190,7 +214,9 @@ class Plan:
         """How far a family's largest goes."""
         if self.thorough or not entry.multiplies:
             return Depth.FULL
-        return Depth.FULL if arch == ARCHS[0] and self._is_most(entry) else Depth.LOWERED
+        if arch == ARCHS[0] and self._is_most(entry):
+            return Depth.FULL
+        return Depth.TILES if entry.fits_beside(self.halves.get(entry.kin), arch) else Depth.LOWERED
 
     def _is_most(self, entry: Entry) -> bool:
         """Whether it is the largest of a kernel that multiplies."""
@@ -207,10 +233,17 @@ class Plan:
         same = [one for one in mine if one.plain or one.multiplies]
         newer = [one for one in same if (id(one), ARCHS[0]) in best and one not in whole]
         asked = [one for one in mine if front in one.asked or front in one.done]
-        state = (len(mine), *map(id, (*whole, *newer, *asked)))
+        others = self._passed(mine)
+        state = (len(mine), *map(id, (*whole, *newer, *asked, *others)))
         if self.fronts.get(exercise, (None,))[0] != state:
-            self.fronts[exercise] = state, _enough(mine, whole, newer, asked)
+            self.fronts[exercise] = state, _enough(mine, whole, newer, asked, others)
         return self.fronts[exercise][1]
+
+    def _passed(self, mine: list[Entry]) -> list[Entry]:
+        """Specialisations of other exercises that the front end has taken, of files that are among these."""
+        files = {one.sha256 for one in mine}
+        others = [one for one in self.entries.values() if one.sha256 in files and one not in mine]
+        return [one for one in others if any(made.ok for (arch, _), made in one.done.items() if arch == FRONT_ARCH)]
 
     def open(self, only: str | None = None) -> list[tuple[Entry, int, Depth]]:
         """What is wanted and neither known nor given out. only: of this exercise."""
@@ -280,16 +313,19 @@ class Plan:
         return None
 
 
-def _enough(mine: list[Entry], whole: list[Entry], newer: list[Entry], asked: list[Entry]) -> list[Entry]:
+def _enough(
+    mine: list[Entry], whole: list[Entry], newer: list[Entry], asked: list[Entry], others: list[Entry]
+) -> list[Entry]:
     """Of which of an exercise's specialisations the front end is run alone, those asked for among them.
 
     whole: those of which machine code is made for that target. newer: those of which it is made for the other, which
-    tells as much; but each kernel is seen by this target too.
+    tells as much; but each kernel is seen by this target too. others: of other exercises, taken by this target.
     """
-    places = {id(one): place for place, one in enumerate(mine)}
-    seen = {places[id(one)] for one in (*whole, *newer, *asked)}
-    chosen = [*asked, *(mine[place] for place in enough([one.view for one in mine], seen))]
+    places = {id(one): place for place, one in enumerate((*mine, *others))}
+    seen = {places[id(one)] for one in (*whole, *newer, *asked, *others)}
+    views = [one.view for one in (*mine, *others)]
+    chosen = [*asked, *(mine[place] for place in enough(views, seen))]
     for one in newer:
-        if not any(one.view.group == other.view.group for other in (*whole, *chosen)):
+        if not any(one.view.group == other.view.group for other in (*whole, *chosen, *others)):
             chosen.append(one)
     return chosen

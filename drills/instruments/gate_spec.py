@@ -92,8 +92,12 @@ class Spec:
         More shared memory, registers and wider accesses come with the last two, so the highest stands for the rest.
         """
         absent = sum(value is None for value in self.constants.values())
-        sizes = sum(math.log2(value) for value in self.constants.values() if is_size(value))
-        return -absent, self.reads_half, sizes - math.log2(self.num_warps), len(self.divisible), self.text
+        return -absent, self.reads_half, self.size - math.log2(self.num_warps), len(self.divisible), self.text
+
+    @cached_property
+    def size(self) -> float:
+        """Grows with every size and stride among the constants: the logarithm of their product."""
+        return sum(math.log2(value) for value in self.constants.values() if is_size(value))
 
     @cached_property
     def reads_half(self) -> bool:

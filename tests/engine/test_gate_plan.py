@@ -52,7 +52,7 @@ def plan(*specs: Spec, text: bytes = b"", thorough: bool = False) -> Plan:
     return made
 
 
-FRONT, LOWERED, FULL = Depth
+FRONT, TILES, LOWERED, FULL = Depth
 
 
 def wanted(made: Plan) -> list[tuple[int, int, Depth]]:
@@ -417,21 +417,72 @@ def test_a_plain_kernel_that_needs_more_than_the_older_target_has_is_compiled_fo
     assert wanted(made) == sorted([*([] if more else [(0, 80, FRONT)]), (0, 90, FULL), *more])
 
 
+HALF, WIDE = {"v": "*fp16"}, {"v": "*fp32"}
+
+
+def products(*differing: dict) -> tuple[Plan, list[Entry]]:
+    """A plan of specialisations of a kernel with tl.dot, and these."""
+    made, all_of_them = Plan(1.0, False), [in_file("tl.dot(x, x)", **dict(more)) for more in differing]
+    for one in all_of_them:
+        made.add("x", one, 0.0)
+    return made, all_of_them
+
+
+def further(made: Plan) -> list[tuple[int, int, Depth]]:
+    """What is wanted beyond the front end."""
+    return [one for one in wanted(made) if one[2] is not FRONT]
+
+
+def takes(shared: int) -> dict:
+    """A good answer, with bytes of shared memory."""
+    return {"ok": True, "figures": {"shared": shared}}
+
+
 def test_of_a_plain_product_the_largest_is_machine_code_and_its_other_families_are_lowered():
-    made = Plan(1.0, False)
-    for more in ({}, {"num_warps": 8}, {"signature": {"v": "*fp32"}}, {"signature": {"B": (C, 64)}}):
-        made.add("x", in_file("tl.dot(x, x)", **more), 0.0)
-    further = [one for one in wanted(made) if one[2] is not FRONT]
-    assert further == [(0, 80, LOWERED), (0, 90, FULL), (1, 90, LOWERED), (2, 90, LOWERED)]
+    made, _ = products({}, {"num_warps": 8}, {"signature": {"B": (C, 64)}}, {"signature": {"B": (C, False)}})
+    assert further(made) == [(0, 90, FULL), (1, 90, LOWERED), (3, 90, LOWERED)]
 
 
 @pytest.mark.parametrize("shared, more", [(83_456, []), (83_457, [(1, 80, LOWERED)])])
 def test_a_product_that_takes_half_of_the_shared_memory_is_lowered_for_the_older_target_too(shared, more):
-    made, other = Plan(1.0, False), in_file("tl.dot(x, x)", num_warps=8)
-    made.add("x", in_file("tl.dot(x, x)"), 0.0)
-    made.add("x", other, 0.0)
-    other.settle(90, LOWERED, {"ok": True, "figures": {"shared": shared}})
-    assert [one for one in wanted(made) if one[2] is LOWERED and one[0] == 1] == [*more, (1, 90, LOWERED)]
+    made, (_, other) = products({}, {"num_warps": 8})
+    other.settle(90, LOWERED, takes(shared))
+    assert further(made) == sorted([(0, 90, FULL), *more, (1, 90, LOWERED)])
+
+
+@pytest.mark.parametrize("shared, more", [(41_728, []), (41_729, [(0, 80, LOWERED)])])
+def test_the_largest_product_is_lowered_for_the_older_target_if_it_takes_a_quarter(shared, more):
+    made, (one,) = products({})
+    one.settle(90, FULL, takes(shared))
+    assert further(made) == [*more, (0, 90, FULL)]
+
+
+@pytest.mark.parametrize("shared, depth", [(58_112, TILES), (58_113, LOWERED)])
+def test_a_product_of_float32_is_lowered_if_that_of_halves_takes_a_quarter(shared, depth):
+    made, (half, _) = products({"signature": HALF}, {"signature": WIDE})
+    assert (1, 90, TILES) in further(made)
+    half.settle(90, FULL, takes(shared))
+    assert (1, 90, depth) in further(made)
+
+
+@pytest.mark.parametrize("unlike", [{"num_warps": 8}, {"num_stages": 2}, {"signature": {**WIDE, "B": (C, 256)}}])
+def test_a_product_of_float32_in_a_larger_tile_or_another_block_is_lowered(unlike):
+    made, _ = products({"signature": HALF}, {"signature": WIDE, **unlike})
+    assert (1, 90, LOWERED) in further(made)
+
+
+def test_a_front_end_that_took_it_for_one_exercise_is_not_asked_for_another():
+    made, (one,) = products({"signature": {"D": (C, 7)}})
+    one.settle(80, FRONT, takes(0))
+    made.add("y", in_file("tl.dot(x, x)", signature={"D": (C, 7)}, divisible="v"), 0.0)
+    assert not [which for which, _, depth in wanted(made) if which == 1 and depth is FRONT]
+
+
+def test_a_front_end_that_refused_it_for_one_exercise_is_asked_for_another():
+    made, (one,) = products({"signature": {"D": (C, 7)}})
+    one.settle(80, FRONT, {"ok": False, "error": "no"})
+    made.add("y", in_file("tl.dot(x, x)", signature={"D": (C, 7)}, divisible="v"), 0.0)
+    assert (1, 80, FRONT) in wanted(made)
 
 
 CALLS = """
