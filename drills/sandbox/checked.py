@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from drills.sandbox.wire import MAX_DEPTH, Malformed
+from drills.sandbox.malformed import MAX_DEPTH, Malformed
 
 T = TypeVar("T")
 Builder = Callable[[Any, Callable[[str], str], int], Any]

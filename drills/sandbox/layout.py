@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from drills import reserve
+from drills.sandbox.malformed import MAX_DEPTH, Malformed, Oversized
 from drills.sandbox.raw import NAMES, base, dtype_of
 
 _size, _stride, _storage_offset, _element_size, _narrow = base(
@@ -19,17 +20,8 @@ _size, _stride, _storage_offset, _element_size, _narrow = base(
 )
 _layout, _device = torch._C.TensorBase.layout.__get__, torch._C.TensorBase.device.__get__
 
-MAX_DEPTH = 16
 MAX_DIMS = 16
 DTYPES = frozenset(NAMES)
-
-
-class Malformed(Exception):
-    """What came over the wire is no message."""
-
-
-class Oversized(Malformed):
-    """A message, or a tensor in it, is larger than its limit."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from drills.instruments.notes import Notes
-from drills.sandbox.wire import Malformed
+from drills.sandbox.malformed import Malformed
 
 PRINTED_LIMIT = 64 << 10
 FLOOD_LIMIT = 8 << 20

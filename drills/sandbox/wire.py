@@ -15,7 +15,8 @@ from safetensors.torch import load
 
 from drills.instruments import own_words
 from drills.sandbox import layout, raw
-from drills.sandbox.layout import MAX_DEPTH, Limits, Malformed, Opaque, Oversized
+from drills.sandbox.layout import Limits, Opaque
+from drills.sandbox.malformed import MAX_DEPTH, Malformed, Oversized
 
 _detach, _resolve_neg, _contiguous, _cpu = raw.base("detach", "resolve_neg", "contiguous", "cpu")
 

@@ -1,6 +1,7 @@
 """Whatever becomes of a worker, every submission comes to an end, the rest goes on, and no process is left."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from drills.batch.crew import ATTEMPTS, Crew
 from drills.batch.place import Place
 from drills.batch.public import GRADER
 from drills.batch.settings import Settings
+from drills.catalog import ROOT
 from drills.errors import GraderFailed
 from drills.sandbox import limits
 
@@ -117,3 +119,19 @@ def open_sockets(pid):
     folder = f"/proc/{pid}/fd"
     links = {os.readlink(f"{folder}/{number}") for number in os.listdir(folder)}
     return {one for one in links if one.startswith("socket:")}
+
+
+def test_a_worker_sets_its_threads_before_torch_is_there(tmp_path):
+    code = (
+        "import pathlib, sys\n"
+        "from drills.batch import worker\n"
+        "from drills.batch.settings import Settings\n"
+        "assert 'torch' not in sys.modules\n"
+        f"made = worker.Grader(Settings({{}}, 'process'), pathlib.Path({str(tmp_path)!r}), None)\n"
+        "made.close()\n"
+        "worker.load()\n"
+        "print(sys.modules['torch'].get_num_threads())"
+    )
+    environment = {name: text for name, text in os.environ.items() if "_NUM_THREADS" not in name}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("1", "")
