@@ -38,6 +38,7 @@ class Request:
     explaining: seconds for finding the causes of one exercise's failures; below 0, none is looked for.
     gate_cache: where the compile gate keeps its answers: for strangers' files, one folder each.
     gate_lanes: processes that it may compile in at a time; one alone waits until an exercise's launches are all known.
+    gate_figures: whether it measures kernels also in lessons that give no advice on them.
     gate_refusals: whether it keeps, too, why something does not compile: graded code has a hand in that text.
     """
 
@@ -56,6 +57,7 @@ class Request:
     stop_early: bool = False
     gate_cache: Path = GATE_CACHE
     gate_lanes: int = 3
+    gate_figures: bool = True
     gate_refusals: bool = True
 
     @property

@@ -160,7 +160,13 @@ class Run:
                 lanes=asked.gate_lanes,
                 refusals=asked.gate_refusals,
                 patient=asked.gate_lanes == 1,
+                figures=asked.gate_figures or self._advises(),
             )
+
+    def _advises(self) -> bool:
+        """Whether a lesson that is graded says something of how wide its kernels load."""
+        exercises = [one for chosen in self.wanted for one in load_facts(chosen.lesson).exercises]
+        return any(one.load_width for one in exercises)
 
     def _fork_gate(self) -> socket.socket:
         here, there = socket.socketpair()

@@ -136,6 +136,7 @@ class Grader:
             progress=self.beat,
             gate_cache=self.desk / "gate",
             gate_lanes=1,  # the other workers have the other cores
+            gate_figures=False,
             gate_refusals=False,  # what the hidden run was told is not for the public one
             **how,
         )

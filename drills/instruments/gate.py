@@ -73,6 +73,8 @@ class CompileGate:
     those that say why something does not compile.
     seconds: limit of one compilation. lanes: processes at a time. thorough: see the module.
     patient: nothing is compiled before its exercise's reports are asked for: once all of it is known, less is enough.
+    figures: registers, spills and widths are wanted. Without them no machine code is made of kernels that are plain,
+    but for tl.dot or altogether.
     """
 
     def __init__(
@@ -85,10 +87,11 @@ class CompileGate:
         thorough: bool = False,
         refusals: bool = True,
         patient: bool = False,
+        figures: bool = True,
     ) -> None:
         self.start = start
         self.store = Store(cache, refusals)
-        self.plan = Plan(seconds, thorough)
+        self.plan = Plan(seconds, thorough, figures)
         self.most_lanes = lanes
         self.changed = threading.Condition()
         self.texts: dict[str, Text] = {}

@@ -143,11 +143,15 @@ class Compilation:
 
 
 class Plan:
-    """seconds: limit of one compilation. thorough: everything is compiled to the end."""
+    """seconds: limit of one compilation. thorough: everything is compiled to the end.
 
-    def __init__(self, seconds: float, thorough: bool) -> None:
+    figures: machine code is made also where it tells no more than registers, spills and widths.
+    """
+
+    def __init__(self, seconds: float, thorough: bool, figures: bool = True) -> None:
         self.seconds = seconds
         self.thorough = thorough
+        self.figures = figures
         self.entries: dict[tuple[str, str], Entry] = {}
         self.largest: dict[tuple[str, int, str], tuple[Entry, float]] = {}
         self.most: dict[tuple[str, str, int], Entry] = {}
@@ -192,15 +196,18 @@ class Plan:
         targets = entry.text.targets(line) if atomics else None
         return entry.spec.family(products=says(line, PRODUCTS), atomics=atomics, targets=targets)
 
-    def wanted(self) -> Iterator[tuple[Entry, int, Depth]]:
-        """(entry, arch, depth) of all that should become known: front ends first, then what goes further."""
+    def wanted(self, only: str | None = None) -> Iterator[tuple[Entry, int, Depth]]:
+        """(entry, arch, depth) of all that should become known: front ends first, then what goes further.
+
+        only: of this exercise, and perhaps of others.
+        """
         best = {
             (id(entry), arch): self._depth(entry, arch)
             for (_, arch, _), (entry, _) in self.largest.items()
             if self.thorough or not entry.told_by(arch, self._is_most(entry))
         }
         seen = set()
-        for exercise in self.exercises:
+        for exercise in self.exercises if only is None else self.exercises.keys() & {only}:
             for entry in self._seen(exercise, best):
                 if id(entry) not in seen:
                     seen.add(id(entry))
@@ -212,9 +219,9 @@ class Plan:
 
     def _depth(self, entry: Entry, arch: int) -> Depth:
         """How far a family's largest goes."""
-        if self.thorough or not entry.multiplies:
+        if self.thorough or not (entry.plain or entry.multiplies):
             return Depth.FULL
-        if arch == ARCHS[0] and self._is_most(entry):
+        if self.figures and (entry.plain or (arch == ARCHS[0] and self._is_most(entry))):
             return Depth.FULL
         return Depth.TILES if entry.fits_beside(self.halves.get(entry.kin), arch) else Depth.LOWERED
 
@@ -250,7 +257,7 @@ class Plan:
         mine = self._of(only) if only is not None else set(map(id, self.entries.values()))
         return [
             (entry, arch, depth)
-            for entry, arch, depth in self.wanted()
+            for entry, arch, depth in self.wanted(only)
             if id(entry) in mine and not entry.has(arch, depth) and (arch, depth) not in entry.asked
         ]
 
@@ -289,11 +296,11 @@ class Plan:
     def is_complete(self, exercise: str) -> bool:
         """Whether all that the exercise launched is known as deep as it should be."""
         mine = self._of(exercise)
-        return all(entry.has(arch, depth) for entry, arch, depth in self.wanted() if id(entry) in mine)
+        return all(entry.has(arch, depth) for entry, arch, depth in self.wanted(exercise) if id(entry) in mine)
 
     def reports(self, exercise: str, seconds: float) -> list[CompileReport]:
         """What is wanted of the exercise's specialisations. seconds: how long was waited, for what is not known."""
-        wanted = {(id(entry), arch) for entry, arch, _ in self.wanted()}
+        wanted = {(id(entry), arch) for entry, arch, _ in self.wanted(exercise)}
         mine = self.exercises.get(exercise, {}).values()
         return [entry.best_known(arch, seconds) for entry in mine for arch in ARCHS if (id(entry), arch) in wanted]
 

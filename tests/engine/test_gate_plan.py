@@ -471,6 +471,16 @@ def test_a_product_of_float32_in_a_larger_tile_or_another_block_is_lowered(unlik
     assert (1, 90, LOWERED) in further(made)
 
 
+def test_without_figures_no_machine_code_is_made_of_what_it_cannot_refuse():
+    def asks(line: str) -> list[tuple[int, int, Depth]]:
+        made = Plan(1.0, False, figures=False)
+        made.add("x", in_file(line), 0.0)
+        return further(made)
+
+    assert asks("tl.store(s, x)") == asks("tl.dot(x, x)") == [(0, 90, LOWERED)]
+    assert {depth for _, _, depth in asks("tl.atomic_add(s, x)")} == {FULL}
+
+
 def test_a_front_end_that_took_it_for_one_exercise_is_not_asked_for_another():
     made, (one,) = products({"signature": {"D": (C, 7)}})
     one.settle(80, FRONT, takes(0))
