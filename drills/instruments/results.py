@@ -18,6 +18,9 @@ HELD = 1 << 20
 
 FRESH = "Allocate the results in every call: whoever still holds the earlier ones would see them change."
 
+OWN = "Return a tensor of its own: torch.empty_like, or .clone()."
+WRITE = "Allocate a tensor with torch.empty_like, and launch a @triton.jit kernel that writes it."
+
 ALLOWED = (
     "Results must come from launched @triton.jit kernels. Around them torch may allocate, fill, view, copy and cast, "
     "and compute with index tensors; only an input of size 0 needs no launch."
@@ -65,7 +68,7 @@ def checked(
     nothing_given: an argument is an empty list, which is an input of size 0 too. launched: some kernel was, in this
     call.
     """
-    found = shared(results, provenance.inputs)
+    found = shared(results, provenance.inputs, launched)
     if not followed:
         return found
     shortcut = nothing_given or any(not numel(tensor) for tensor in provenance.inputs.values())
@@ -106,8 +109,9 @@ def written(name: str, tensor: torch.Tensor, provenance: Provenance, shortcut: b
     return []
 
 
-def shared(results: dict[str, torch.Tensor], inputs: dict[str, torch.Tensor]) -> list[Finding]:
-    """Results that are memory of an input or of each other."""
+def shared(results: dict[str, torch.Tensor], inputs: dict[str, torch.Tensor], launched: bool) -> list[Finding]:
+    """Results that are memory of an input or of each other. launched: some kernel was."""
+    later = "a later write to one changes the other"
     found, names = [], list(results)
     for i, name in enumerate(names):
         others = [(other, inputs[other]) for other in inputs] + [(other, results[other]) for other in names[:i]]
@@ -117,8 +121,8 @@ def shared(results: dict[str, torch.Tensor], inputs: dict[str, torch.Tensor]) ->
                 found.append(
                     Finding(
                         "shares_memory",
-                        f"{name} is memory of {other}: a later write to one changes the other",
-                        likely="Return a tensor of its own: torch.empty_like, or .clone().",
+                        f"{name} is memory of {other}" + (f": {later}" if launched else ", and no kernel was launched"),
+                        likely=OWN if launched else WRITE,
                         expected=f"{name} in memory of its own",
                     )
                 )

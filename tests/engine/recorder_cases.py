@@ -517,6 +517,11 @@ def results_that_are_inputs_or_each_other():
 
 
 @case
+def an_input_handed_back():
+    return seen(lambda x: x, {"x": torch.ones(3)})
+
+
+@case
 def two_halves_of_one_allocation():
     def function(x):
         both = torch.empty(2, 3)

@@ -104,6 +104,7 @@ FOUND = {
         ("shares_memory", "result 1 is memory of result 0: a later write to one changes the other"),
         ("shares_memory", "result 2 is memory of x: a later write to one changes the other"),
     ],
+    "an_input_handed_back": [("shares_memory", "result 0 is memory of x, and no kernel was launched")],
     "torch_computes": [
         ("not_triton", "torch.sub computes with values outside a kernel"),
         ("not_triton", "torch.exp computes with values outside a kernel"),
@@ -147,6 +148,7 @@ LIKELY = {
     "a_size_of_1_without_a_kernel": "Results must come from launched @triton.jit kernels. Around them torch may "
     "allocate, fill, view, copy and cast, and compute with index tensors; only an input of size 0 needs no launch. "
     "A size of 1 needs one.",
+    "an_input_handed_back": "Allocate a tensor with torch.empty_like, and launch a @triton.jit kernel that writes it.",
     "a_read_of_a_gap": STRIDED,
     "a_read_of_a_gap_of_a_tensor_passed_twice": STRIDED,
     "a_pointer_of_one_tensor_into_another": "The offset leads from a into b: check which pointer it is added to.",

@@ -64,6 +64,16 @@ def test_every_link_of_its_pages_leads_somewhere(copy):
             assert (page.parent / link).exists(), (page.name, link)
 
 
+def test_its_pages_name_no_file_or_command_that_is_not_in_it(copy):
+    for page in copy.glob("content/*.md"):
+        text = page.read_text()
+        paths = re.findall(r"\b(?:solutions|tests|drills|mine|content)/[\w./-]*\w", text)
+        modules = [f"{module.replace('.', '/')}.py" for module in re.findall(r"python -m (drills[\w.]+)", text)]
+        for path in paths + modules:
+            assert (copy / path).exists(), (page.name, path)
+        assert not re.search(r"grade\.py (check|show|batch|merge|release|book)\b|--solutions", text), page.name
+
+
 def test_its_readme_is_true(copy):
     text = (copy / "README.md").read_text()
     for word in ("--solutions", "grade.py show", "grade.py batch", "INSTRUCTORS", "<!--"):
