@@ -22,7 +22,7 @@ from drills.lessons.softmax_draws import (
     with_values,
 )
 from drills.lessons.softmax_formulas import BLOCKS, Recurrence, attended, normalized, stats
-from drills.lessons.strides import ignoring, with_strides
+from drills.lessons.strides import ignoring, reading, swapped, with_strides
 
 STAND_INS = (-5e4, -1e4, -2e4, -3e4, -65504.0, -1e5, -1e6, -1e9, -1e10, -1e30, -1e38, torch.finfo(torch.float32).min)
 """Numbers that are taken for minus infinity."""
@@ -105,6 +105,8 @@ SLIPS = (
     ),
     Mistake("softmax_down_the_columns", "softmax", _down_the_columns, *COLUMNS),
     Mistake("attend_down_the_columns", "attend", _down_the_columns, *COLUMNS),
+    Mistake("attend_v_turned", "attend", reading(_attend, [1], swapped),
+            "The strides of v are swapped: v[n, d] lies at n * v.stride(0) + d * v.stride(1).", ROW),
     Mistake("stats_first_block_only", "softmax_stats", says=FIRST[0], anchor=FIRST[1], cases=draw_long,
             **_first_blocks(_stats)),
     Mistake("attend_first_block_only", "attend", says=FIRST[0], anchor=FIRST[1], cases=with_values(draw_long),

@@ -32,6 +32,13 @@ def side_by_side(x: Tensor) -> Tensor:
     return x.as_strided(x.shape, strides)
 
 
+def swapped(x: Tensor) -> Tensor:
+    """A matrix read with its two strides swapped, as far as its storage goes; else x itself."""
+    last = x.storage_offset() + sum((n - 1) * step for n, step in zip(x.shape, reversed(x.stride()), strict=True))
+    inside = x.numel() and last < x.untyped_storage().nbytes() // x.element_size()
+    return x.as_strided(x.shape, x.stride()[::-1]) if inside else x
+
+
 def turned(x: Tensor) -> Tensor:
     """The same values; x.transpose(0, 1) is contiguous."""
     return x.transpose(0, 1).contiguous().transpose(0, 1)
