@@ -641,19 +641,26 @@ def merge_states_kernel(
     if OVERLAP:
         gdc_wait()
     for start in range(0, N, BLOCK_N):
-        m_new = m
+        # Volatile, since the assembler would put off some until others have been used: they wait together now.
+        values = ()
+        sizes = ()
+        for n in tl.static_range(BLOCK_N):
+            exists = (live & (start + n < N))[:, None]
+            at = v + (state + n * HEADS)[:, None] * D + cols
+            values = values + (tl.load(at, mask=exists, other=0.0, volatile=True),)
         for n in tl.static_range(BLOCK_N):
             exists = live & (start + n < N)
-            m_new = tl.maximum(m_new, tl.load(s + state + n * HEADS, mask=exists, other=float("-inf")))
+            sizes = sizes + (tl.load(s + state + n * HEADS, mask=exists, other=float("-inf"), volatile=True),)
+        m_new = m
+        for n in tl.static_range(BLOCK_N):
+            m_new = tl.maximum(m_new, sizes[n])
         shift = tl.where(m_new == float("-inf"), 0.0, m_new)
         rescale = tl.exp2(m - shift)
         total *= rescale
         acc *= rescale[:, None]
         for n in tl.static_range(BLOCK_N):
-            exists = live & (start + n < N)
-            weight = tl.exp2(tl.load(s + state + n * HEADS, mask=exists, other=float("-inf")) - shift)
-            v_part = tl.load(v + (state + n * HEADS)[:, None] * D + cols, mask=exists[:, None], other=0.0)
-            acc += tl.where(weight[:, None] > 0, v_part, 0.0) * weight[:, None]
+            weight = tl.exp2(sizes[n] - shift)
+            acc += tl.where(weight[:, None] > 0, values[n], 0.0) * weight[:, None]
             total += weight
         m = m_new
         state += BLOCK_N * HEADS
@@ -924,14 +931,14 @@ def merge_states(v, s, dtype) -> tuple[torch.Tensor, torch.Tensor]:
     """Merge v[B, N, Hq, D] float32 with s[B, N, Hq] into (v[B, Hq, D] in `dtype`, s[B, Hq] float32).
 
     A thread has 16 bytes of a row. Of few rows a program has one, of many four: so many programs would take time to
-    start.
+    start. At most 10 states are added up at once: with more, the programs need registers for two rounds.
     """
     batch, parts, heads, dim = v.shape
     v_out = torch.empty(batch, heads, dim, dtype=dtype, device=v.device)
     s_out = torch.empty(batch, heads, dtype=torch.float32, device=v.device)
     block_d = math.gcd(dim, 4)
-    block_n = min(triton.next_power_of_2(max(1, parts)), 16)
-    block_r = triton.next_power_of_2(dim // block_d) * (1 if batch * heads <= 2048 else 4)
+    block_n = triton.cdiv(max(1, parts), max(1, triton.cdiv(parts, 10)))
+    block_r = triton.next_power_of_2(dim // block_d) * (1 if batch * heads < 2048 else 4)
     beside = overlap(v) and parts > 0
     if batch:
         merge_states_kernel[(triton.cdiv(batch * heads, block_r * block_d // dim),)](
