@@ -362,16 +362,24 @@ def attend_alone_kernel(
 
 
 @gluon.jit
-def fetch(x, tile, ready, start, first_row, col, table, pages, page_rows):
+def page_numbers(table, first, pages, COUNT: gl.constexpr):
+    """The numbers of COUNT pages, from the `first` of a table on; the last one again past the end."""
+    numbers = ()
+    for i in gl.static_range(COUNT):
+        at = gl.minimum(first + i, pages - 1)
+        numbers = numbers + (gl.load(table + at, mask=pages > 0, other=0).to(gl.int32),)
+    return numbers
+
+
+@gluon.jit
+def fetch(x, tile, ready, start, numbers, first_row, col, pages, page_rows):
     """Ask for a tile of one KV head's keys, from `start` on. It is there when `ready` has counted its bytes.
 
-    A prefix comes in one piece, and zeros past its end; pages come one by one, the last one again past theirs.
+    A prefix comes in one piece, and zeros past its end; pages come one by one.
     """
     ROWS: gl.constexpr = x.block_shape[0]
     for i in gl.static_range(tile.shape[0] // ROWS):
-        row = start + i * ROWS
-        if pages > 0:
-            row = gl.load(table + gl.minimum(row // ROWS, pages - 1)).to(gl.int32) * page_rows + first_row
+        row = gl.where(pages > 0, numbers[i] * page_rows + first_row, start + i * ROWS)
         tma.async_copy_global_to_shared(x, [row, col], ready, tile.slice(i * ROWS, ROWS))
 
 
@@ -415,20 +423,24 @@ def produce(
     STAGES: gl.constexpr = k_tiles.shape[0]
     BLOCK_N: gl.constexpr = k_tiles.shape[1]
     BYTES: gl.constexpr = BLOCK_N * k_tiles.shape[2] * k_tiles.dtype.primitive_bitwidth // 8
-    last = begin + (steps - 1) * BLOCK_N
+    ROWS: gl.constexpr = k.block_shape[0]
+    start = begin + (steps - 1) * BLOCK_N
+    numbers = page_numbers(table, start // ROWS, pages, BLOCK_N // ROWS)
     mbarrier.expect(ready.index(0), BYTES)
-    fetch(k, k_tiles.index(0), ready.index(0), last, 0, k_col, table, pages, page_rows)
+    fetch(k, k_tiles.index(0), ready.index(0), start, numbers, 0, k_col, pages, page_rows)
     for i in range(1, steps + 1):
         slot = i % STAGES
+        v_start = start
+        v_numbers = numbers
         start = begin + (i - 1) * BLOCK_N
-        v_start = gl.where(i == 1, last, start - BLOCK_N)
+        numbers = page_numbers(table, start // ROWS, pages, BLOCK_N // ROWS)
         mbarrier.wait(free.index(slot), ((i // STAGES) & 1) ^ 1)
         if i < steps:
             mbarrier.expect(ready.index(slot), 2 * BYTES)
-            fetch(k, k_tiles.index(slot), ready.index(slot), start, 0, k_col, table, pages, page_rows)
+            fetch(k, k_tiles.index(slot), ready.index(slot), start, numbers, 0, k_col, pages, page_rows)
         else:
             mbarrier.expect(ready.index(slot), BYTES)
-        fetch(v, v_tiles.index(slot), ready.index(slot), v_start, v_row, v_col, table, pages, page_rows)
+        fetch(v, v_tiles.index(slot), ready.index(slot), v_start, v_numbers, v_row, v_col, pages, page_rows)
 
 
 @gluon.jit
