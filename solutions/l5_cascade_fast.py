@@ -625,6 +625,290 @@ def attend_bulk_kernel(
         wait_if_last()
 
 
+@gluon.jit
+def find_one(group_indptr, groups, request):
+    """As group_of, in Gluon, where groups are not of one request each."""
+    AT_ONCE: gl.constexpr = 32 * gl.num_warps()
+    across: gl.constexpr = gl.BlockedLayout([1], [32], [gl.num_warps()], [0])
+    group = 0
+    begun = 0
+    for start in range(0, groups, AT_ONCE):
+        ids = start + gl.arange(0, AT_ONCE, layout=across)
+        begins = gl.load(group_indptr + ids, mask=ids < groups, other=request + 1)
+        ends = gl.load(group_indptr + ids + 1, mask=ids < groups, other=request + 1)
+        begun += gl.sum((begins <= request).to(gl.int32), 0)
+        group += gl.sum((ends <= request).to(gl.int32), 0)
+    return group, begun > group
+
+
+@gluon.jit
+def look_up(item, items, group_indptr, indptr, last_page_len, B, groups, HKV: gl.constexpr, CUT: gl.constexpr,
+            GROUPED: gl.constexpr):  # fmt: skip
+    """Ask for what tells where an item's keys are, if group r is request r. Nothing here waits for it."""
+    request = item // HKV
+    if CUT:
+        request = request % B
+    exists = (item < items) & (request < groups)
+    first_page = gl.load(indptr + request, mask=exists, other=0)
+    next_page = gl.load(indptr + request + 1, mask=exists, other=0)
+    last = gl.load(last_page_len + request, mask=exists, other=0)
+    begin = request
+    end = request + 1
+    if GROUPED:
+        begin = gl.load(group_indptr + request, mask=exists, other=-1).to(gl.int32)
+        end = gl.load(group_indptr + request + 1, mask=exists, other=-1).to(gl.int32)
+    return first_page, next_page, last, begin, end
+
+
+@gluon.jit
+def part_of(
+    item, found, group_indptr, indptr, last_page_len, B, groups, parts, HKV: gl.constexpr, CUT: gl.constexpr,
+    PAGE: gl.constexpr, STEP: gl.constexpr, GROUPED: gl.constexpr,
+):  # fmt: skip
+    """An item's first page and number of pages, the keys `begin` to `end` that it attends to, and its steps."""
+    first_page, next_page, last, group_begin, group_end = found
+    request = item // HKV
+    if CUT:
+        request = request % B
+    if GROUPED:
+        alone = (group_begin == request) & (group_end == request + 1)
+        if not alone:
+            group, exists = find_one(group_indptr, groups, request)
+            first_page = gl.load(indptr + group, mask=exists, other=0)
+            next_page = gl.load(indptr + group + 1, mask=exists, other=0)
+            last = gl.load(last_page_len + group, mask=exists, other=0)
+    pages = (next_page - first_page).to(gl.int32)
+    length = gl.where(pages > 0, (pages - 1) * PAGE + last.to(gl.int32), 0)
+    begin = 0
+    end = length
+    if CUT:
+        share = gl.cdiv(gl.cdiv(length, STEP), parts) * STEP
+        begin = gl.minimum(item // (HKV * B) * share, length)
+        end = gl.minimum(begin + share, length)
+    return first_page, pages, begin, end, gl.maximum(gl.cdiv(end - begin, STEP), 1)
+
+
+@gluon.jit
+def fetch_own(
+    q, kv, tiles, q_tiles, ready, free, q_ready, q_free, group_indptr, indptr, indices, last_page_len, items, B, groups,
+    parts, q_rows, kv_h, page_rows, v_row, HKV: gl.constexpr, CUT: gl.constexpr, GROUPED: gl.constexpr,
+    G: gl.constexpr,
+):  # fmt: skip
+    """The warp that fetches: of each item q, and of each step two tiles of K and two of V."""
+    PAGE: gl.constexpr = kv.block_shape[0]
+    SLOTS: gl.constexpr = tiles.shape[0]
+    BLOCK_N: gl.constexpr = tiles.shape[1]
+    HALF: gl.constexpr = BLOCK_N // PAGE
+    BYTES: gl.constexpr = BLOCK_N * tiles.shape[2] * tiles.dtype.primitive_bitwidth // 8
+    Q_BYTES: gl.constexpr = q_tiles.shape[1] * q_tiles.shape[2] * q_tiles.dtype.primitive_bitwidth // 8
+    slot = 0
+    phase = 1
+    n = 0
+    item = gl.program_id(0)
+    found = look_up(item, items, group_indptr, indptr, last_page_len, B, groups, HKV, CUT, GROUPED)
+    first_page, pages, begin, end, steps = part_of(
+        item, found, group_indptr, indptr, last_page_len, B, groups, parts, HKV, CUT, PAGE, 2 * BLOCK_N, GROUPED
+    )
+    numbers = page_numbers(indices + first_page, begin // PAGE, pages, 2 * HALF)
+    while item < items:
+        after = item + gl.num_programs(0)
+        found = look_up(after, items, group_indptr, indptr, last_page_len, B, groups, HKV, CUT, GROUPED)
+        kv_head = item % HKV
+        mbarrier.wait(q_free.index(n & 1), ((n >> 1) & 1) ^ 1)
+        mbarrier.expect(q_ready.index(n & 1), Q_BYTES)
+        request = item // HKV
+        if CUT:
+            request = request % B
+        row = request * q_rows + kv_head * G
+        tma.async_copy_global_to_shared(q, [row, 0], q_ready.index(n & 1), q_tiles.index(n & 1))
+        for i in range(steps):
+            for j in gl.static_range(4):
+                mbarrier.wait(free.index(slot), phase)
+                mbarrier.expect(ready.index(slot), BYTES)
+                row = v_row if j >= 2 else 0
+                for page in gl.static_range(HALF):
+                    at = numbers[j % 2 * HALF + page] * page_rows + row
+                    tile = tiles.index(slot).slice(page * PAGE, PAGE)
+                    tma.async_copy_global_to_shared(kv, [at, kv_head * kv_h], ready.index(slot), tile)
+                phase = gl.where(slot == SLOTS - 1, phase ^ 1, phase)
+                slot = gl.where(slot == SLOTS - 1, 0, slot + 1)
+            if i + 1 < steps:
+                numbers = page_numbers(indices + first_page, begin // PAGE + (i + 1) * 2 * HALF, pages, 2 * HALF)
+        first_page, pages, begin, end, steps = part_of(
+            after, found, group_indptr, indptr, last_page_len, B, groups, parts, HKV, CUT, PAGE, 2 * BLOCK_N, GROUPED
+        )
+        numbers = page_numbers(indices + first_page, begin // PAGE, pages, 2 * HALF)
+        item = after
+        n += 1
+
+
+@gluon.jit
+def attend_own(
+    tiles, q_tiles, p_tiles, ready, free, q_ready, q_free, group_indptr, indptr, last_page_len, v_out, s_out, scale,
+    items, B, groups, parts, HEADS, N, PAGE: gl.constexpr, HKV: gl.constexpr, CUT: gl.constexpr,
+    GROUPED: gl.constexpr, G: gl.constexpr,
+):  # fmt: skip
+    """Four warps that attend. Keys are the rows of the product and queries its columns, since 8 of those are enough.
+
+    A step starts both halves of K · Q, has their softmax together, and then both halves of V · P.
+    """
+    dtype: gl.constexpr = tiles.dtype
+    SLOTS: gl.constexpr = tiles.shape[0]
+    BLOCK_N: gl.constexpr = tiles.shape[1]
+    D: gl.constexpr = tiles.shape[2]
+    BLOCK_M: gl.constexpr = q_tiles.shape[1]
+    STEP: gl.constexpr = 2 * BLOCK_N
+    loaded: gl.constexpr = gl.BlockedLayout([1, 8], [256 // D, D // 8], [gl.num_warps(), 1], [1, 0])
+    columns: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [gl.num_warps(), 1], [16, BLOCK_M, 16])
+    zeros = gl.full([BLOCK_N, BLOCK_M], 0.0, gl.float32, columns)
+    keys = gl.arange(0, BLOCK_N, layout=gl.SliceLayout(1, columns))
+    rows = gl.arange(0, BLOCK_M, layout=gl.SliceLayout(0, columns))
+    at = gl.arange(0, D, layout=gl.SliceLayout(1, columns))[:, None] + rows[None, :] * D
+
+    slot = 0
+    phase = 0
+    n = 0
+    item = gl.program_id(0)
+    found = look_up(item, items, group_indptr, indptr, last_page_len, B, groups, HKV, CUT, GROUPED)
+    while item < items:
+        first_page, pages, begin, end, steps = part_of(
+            item, found, group_indptr, indptr, last_page_len, B, groups, parts, HKV, CUT, PAGE, STEP, GROUPED
+        )
+        after = item + gl.num_programs(0)
+        found = look_up(after, items, group_indptr, indptr, last_page_len, B, groups, HKV, CUT, GROUPED)
+        q_tile = q_tiles.index(n & 1).permute((1, 0))
+        mbarrier.wait(q_ready.index(n & 1), (n >> 1) & 1)
+        m = gl.full([BLOCK_M], float("-inf"), gl.float32, gl.SliceLayout(0, columns))
+        l = gl.full([BLOCK_M], 0.0, gl.float32, gl.SliceLayout(0, columns))
+        acc = gl.full([D, BLOCK_M], 0.0, gl.float32, columns)
+        for i in range(steps):
+            start = begin + i * STEP
+            mbarrier.wait(ready.index(slot), phase)
+            one = warpgroup_mma(tiles.index(slot), q_tile, zeros, use_acc=False, is_async=True)
+            slot_2 = gl.where(slot == SLOTS - 1, 0, slot + 1)
+            phase = gl.where(slot == SLOTS - 1, phase ^ 1, phase)
+            mbarrier.wait(ready.index(slot_2), phase)
+            two = warpgroup_mma(tiles.index(slot_2), q_tile, zeros, use_acc=False, is_async=True)
+            one, two = warpgroup_mma_wait(0, deps=[one, two])
+            mbarrier.arrive(free.index(slot))
+            mbarrier.arrive(free.index(slot_2))
+            one = gl.where((start + keys < end)[:, None], one, float("-inf"))
+            two = gl.where((start + BLOCK_N + keys < end)[:, None], two, float("-inf"))
+            m_new = gl.maximum(m, gl.max(gl.maximum(one, two), 0) * scale)
+            shift = gl.where(m_new == float("-inf"), 0.0, m_new)
+            one = gl.exp2(one * scale - shift[None, :])
+            two = gl.exp2(two * scale - shift[None, :])
+            p_tiles.index(0).permute((1, 0)).store(one.to(dtype))
+            p_tiles.index(1).permute((1, 0)).store(two.to(dtype))
+            fence_async_shared()
+            rescale = gl.exp2(m - shift)
+            m = m_new
+            acc = acc * rescale[None, :]
+            slot = gl.where(slot_2 == SLOTS - 1, 0, slot_2 + 1)
+            phase = gl.where(slot_2 == SLOTS - 1, phase ^ 1, phase)
+            mbarrier.wait(ready.index(slot), phase)
+            slot_2 = gl.where(slot == SLOTS - 1, 0, slot + 1)
+            phase_2 = gl.where(slot == SLOTS - 1, phase ^ 1, phase)
+            if start + STEP > end:  # what lies in a page's other slots may be NaN, and 0 * NaN is
+                mbarrier.wait(ready.index(slot_2), phase_2)
+                slots = start + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(1, loaded))
+                v_tile = tiles.index(slot)
+                v_tile.store(gl.where((slots < end)[:, None], v_tile.load(loaded), 0.0))
+                v_tile = tiles.index(slot_2)
+                v_tile.store(gl.where((slots + BLOCK_N < end)[:, None], v_tile.load(loaded), 0.0))
+                fence_async_shared()
+            v_tile = tiles.index(slot).permute((1, 0))
+            acc = warpgroup_mma(v_tile, p_tiles.index(0).permute((1, 0)), acc, is_async=True)
+            mbarrier.wait(ready.index(slot_2), phase_2)
+            v_tile = tiles.index(slot_2).permute((1, 0))
+            acc = warpgroup_mma(v_tile, p_tiles.index(1).permute((1, 0)), acc, is_async=True)
+            l = l * rescale + gl.sum(one + two, 0)
+            acc = warpgroup_mma_wait(0, deps=[acc])
+            mbarrier.arrive(free.index(slot))
+            mbarrier.arrive(free.index(slot_2))
+            slot = gl.where(slot_2 == SLOTS - 1, 0, slot_2 + 1)
+            phase = gl.where(slot_2 == SLOTS - 1, phase_2 ^ 1, phase_2)
+        mbarrier.arrive(q_free.index(n & 1))
+        request = item // HKV
+        part = 0
+        if CUT:
+            part = request // B
+            request = request % B
+        state = (request.to(gl.int64) * N + part) * HEADS + item % HKV * G
+        safe = gl.where(l > 0, l, 1.0)
+        gl.store(v_out + state * D + at, acc * (1.0 / safe)[None, :], mask=(rows < G)[None, :])
+        gl.store(s_out + state + rows, gl.where(l > 0, m + gl.log2(safe), float("-inf")), mask=rows < G)
+        item = after
+        n += 1
+
+
+@gluon.jit(do_not_specialize=["items", "B", "groups", "parts", "N", "q_rows", "page_rows", "v_row"])
+def attend_own_kernel(
+    q,  # descriptor of rows of all query heads
+    kv,  # descriptor of rows of all KV heads: a slot's of a page
+    group_indptr,  # [groups + 1]; unused if not GROUPED
+    indptr,  # [groups + 1]
+    indices,
+    last_page_len,  # [groups]
+    v_out,  # [B, parts of N, Hq, D] float32; a request's states are N apart
+    s_out,  # [B, parts of N, Hq] float32
+    scale,
+    items,  # requests * KV heads * parts
+    B, groups, parts, HEADS, N,
+    q_rows,  # rows from one request's queries to the next's
+    kv_h,  # a stride
+    page_rows,  # rows from one page to the next
+    v_row,  # rows from a page's keys to its values
+    PAGE: gl.constexpr,
+    GROUPED: gl.constexpr,
+    HKV: gl.constexpr,
+    G: gl.constexpr,
+    D: gl.constexpr,
+    CUT: gl.constexpr,  # more parts than one
+    BLOCK_M: gl.constexpr,
+    SLOTS: gl.constexpr,
+    FETCHING: gl.constexpr,  # registers a thread of the warp that fetches
+    BESIDE: gl.constexpr,  # runs beside the launch ahead of it
+):  # fmt: skip
+    """A request's own keys, few query heads to a KV head. A program takes one item after the other.
+
+    Its tiles are of 64 keys, K's or V's, and go round in SLOTS slots: the next item's are on their way while this one's
+    are worked on. q has two slots of its own.
+    """
+    gdc_launch_dependents()
+    dtype: gl.constexpr = kv.dtype
+    BLOCK_N: gl.constexpr = 64
+    tiled: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_N, D], dtype)
+    shared_q: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_M, D], dtype)
+    shared_p: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_M, BLOCK_N], dtype)
+    tiles = gl.allocate_shared_memory(dtype, [SLOTS, BLOCK_N, D], tiled)
+    q_tiles = gl.allocate_shared_memory(dtype, [2, BLOCK_M, D], shared_q)
+    p_tiles = gl.allocate_shared_memory(dtype, [2, BLOCK_M, BLOCK_N], shared_p)
+    ready = gl.allocate_shared_memory(gl.int64, [SLOTS, 1], mbarrier.MBarrierLayout())
+    free = gl.allocate_shared_memory(gl.int64, [SLOTS, 1], mbarrier.MBarrierLayout())
+    q_ready = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
+    q_free = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
+    for i in gl.static_range(SLOTS):
+        mbarrier.init(ready.index(i), count=1)
+        mbarrier.init(free.index(i), count=1)
+    for i in gl.static_range(2):
+        mbarrier.init(q_ready.index(i), count=1)
+        mbarrier.init(q_free.index(i), count=1)
+    # Written here, since a name for a tuple makes ordinary values of its constants.
+    gl.warp_specialize([
+        (attend_own, (
+            tiles, q_tiles, p_tiles, ready, free, q_ready, q_free, group_indptr, indptr, last_page_len, v_out, s_out,
+            scale, items, B, groups, parts, HEADS, N, PAGE, HKV, CUT, GROUPED, G,
+        )),
+        (fetch_own, (
+            q, kv, tiles, q_tiles, ready, free, q_ready, q_free, group_indptr, indptr, indices, last_page_len, items, B,
+            groups, parts, q_rows, kv_h, page_rows, v_row, HKV, CUT, GROUPED, G,
+        )),
+    ], [1], [FETCHING])  # fmt: skip
+    if BESIDE:
+        wait_if_last()
+
+
 @triton.jit(do_not_specialize=["rows", "N"])
 def merge_states_kernel(
     v,  # [B, N, Hq, D] float32
@@ -749,6 +1033,34 @@ def rows_descriptor(x: torch.Tensor, rows: int, row_stride: int, heads: int, hea
     return TensorDescriptor(x, [rows, cols], [row_stride, 1], [block, dim], layout)
 
 
+def described_pages(kv_cache: torch.Tensor):
+    """kv_cache as rows: a descriptor, the rows from page to page and from keys to values. None if it cannot be."""
+    pages, _, page, kv_heads, _ = kv_cache.shape
+    kv_p, kv_2, kv_n, kv_h, _ = kv_cache.stride()
+    if not 0 < page <= 64 or not pages or kv_n <= 0 or kv_p % kv_n or kv_2 % kv_n:
+        return None
+    rows = ((pages - 1) * kv_p + kv_2) // kv_n + page
+    described = rows_descriptor(kv_cache, rows, kv_n, kv_heads, kv_h, page)
+    return None if described is None else (described, kv_p // kv_n, kv_2 // kv_n)
+
+
+def described_own(q: torch.Tensor, kv_cache: torch.Tensor):
+    """What attend_own_kernel fetches: q as rows, the rows from request to request, and kv_cache. None if it cannot."""
+    group = q.shape[1] // kv_cache.shape[3]
+    q_b, q_h, _ = q.stride()
+    pages = described_pages(kv_cache) if bulk(q) and group <= 16 else None
+    if pages is None or q_h <= 0 or q_b % q_h:
+        return None
+    rows = (q.shape[0] - 1) * (q_b // q_h) + q.shape[1]
+    described = rows_descriptor(q, rows, q_h, 1, 0, 8 if group <= 8 else 16)
+    return None if described is None else (described, q_b // q_h, *pages)
+
+
+def copies(q: torch.Tensor, kv_heads: int) -> bool:
+    """Whether attend_own_kernel can attend with q, if it can be described; it wants half of the multiprocessors."""
+    return bulk(q) and 2 * q.shape[0] * kv_heads >= multiprocessors(q)
+
+
 def bulk(q: torch.Tensor) -> bool:
     """Whether attend_bulk_kernel can attend with q, if the keys can be fetched: in half precision, on Hopper alone.
 
@@ -763,13 +1075,15 @@ def fetches(q: torch.Tensor, groups: int, kv_heads: int) -> bool:
     return bulk(q) and (groups == 1 or triton.cdiv(q.shape[0], groups) * q.shape[1] > 16 * kv_heads)
 
 
-def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, other_keys: int, fetched: bool) -> int:
+def shared_splits(
+    q: torch.Tensor, keys: int, kv_heads: int, other_keys: int, fetched: bool, copied: bool = False
+) -> int:
     """In how many parts `keys` shared keys are cut, beside launches that read `other_keys` keys.
 
-    fetched: by attend_bulk_kernel. With many rows then, the number with the least estimated time. With few rows memory
-    is the limit: one program on every multiprocessor, or on a half or a quarter of them where most, or nearly all, of
-    the reading is elsewhere. No part is under 256 keys. Each is a state more to write, read and merge: 15 at most,
-    which with one own state the merge takes in one step.
+    fetched: by attend_bulk_kernel. copied: the others by attend_own_kernel. With many rows, fetched, the number with
+    the least estimated time. Else one program on every multiprocessor, or on a half or a quarter of them where most, or
+    nearly all, of the reading is elsewhere. No part is under 256 keys. Each is a state more to write, read and merge:
+    15 at most.
     """
     batch, heads, dim = q.shape
     most = max(1, min(keys // 256, 15))
@@ -777,25 +1091,28 @@ def shared_splits(q: torch.Tensor, keys: int, kv_heads: int, other_keys: int, fe
     if batch * heads // kv_heads <= 64 or not fetched:
         rest = 0.25 if other_keys >= 8 * keys else 0.5 if other_keys >= 2 * keys else 1.0
         rest = 0.75 if fetched and keys <= other_keys < 2 * keys else rest
+        rest = 0.375 if copied and not fetched and rest == 0.25 else rest
         return max(1, min(round(rest * multiprocessors(q) / max(1, programs)), most))
     key_bytes = kv_heads * dim * 4
     return quickest(
-        most, programs, multiprocessors(q), 512 * dim * keys, keys * key_bytes, other_keys * key_bytes, q.numel() * 8
-    )
+        most, programs, multiprocessors(q), 512 * dim * keys, keys * key_bytes, other_keys * key_bytes, q.numel() * 8,
+        15e3 if copied else 0,
+    )  # fmt: skip
 
 
 @functools.cache
-def quickest(most, programs, processors, work, own_bytes, other_bytes, state_bytes) -> int:
+def quickest(most, programs, processors, work, own_bytes, other_bytes, state_bytes, beside) -> int:
     """The number of parts, 1 to `most`, with the least estimated time. It depends on sizes alone, and is kept.
 
     A program of `work` operations, divided by the parts, takes a multiprocessor, 4.2 TFLOP/s. Those left over read
-    50 GB/s each, and what they have not read by then is read at 4.26 TB/s.
+    50 GB/s each, the others `beside` bytes a microsecond, and what is not read by then is read at 4.26 TB/s.
     """
 
     def microseconds(parts: int) -> float:
         waves = triton.cdiv(programs * parts, processors)
         shared = 7 + waves * work / parts / 4.2e6
-        left = other_bytes - max(0, processors - programs * parts) * 50e3 * shared
+        busy = min(processors, programs * parts)
+        left = other_bytes - ((processors - busy) * 50e3 + busy * beside) * shared
         reading = 5 + (other_bytes + own_bytes) / 4.26e6
         shared += max(0, left) / 4.26e6
         return max(shared, reading) + min(shared, reading) / 4 + parts * state_bytes / 4.26e6
@@ -803,14 +1120,17 @@ def quickest(most, programs, processors, work, own_bytes, other_bytes, state_byt
     return min(range(1, most + 1), key=microseconds)
 
 
-def own_splits(q: torch.Tensor, groups: int, keys: int, kv_heads: int, behind: int = 0) -> int:
+def own_splits(q: torch.Tensor, groups: int, keys: int, kv_heads: int, behind: int = 0, copied: bool = False) -> int:
     """In how many parts the `keys` keys of each of `groups` groups are cut. `behind`: keys that later launches read.
 
     A program on every multiprocessor where there are few; four, which hide each other's waiting, where there are many
-    and not as much is to be read behind them, by others that hide it too; sixteen where they are single warps.
+    and not as much is to be read behind them, by others that hide it too; sixteen where they are single warps. Four
+    at most if they are copied by attend_own_kernel, which waits for nothing.
     """
     rows = triton.cdiv(q.shape[0], max(1, groups)) * q.shape[1] // kv_heads
     programs = max(1, groups * kv_heads * row_blocks(q, rows))
+    if copied:
+        return max(1, min(4 * multiprocessors(q) // programs, keys // 256, 15))
     warps = max(1, min(16 * multiprocessors(q) // programs, keys // 256))
     if rows == 1 and alone(q, programs * warps):
         return warps
@@ -860,22 +1180,27 @@ def launch_bulk(q, k, v, kv_heads, block, groups, tables, page, scale, v_out, s_
     )  # fmt: skip
 
 
-def launch_shared(q, k, v, scale, v_out, s_out, beside, fetched, other_keys=0) -> None:
+def shared_tile(q: torch.Tensor, keys: int, kv_heads: int, parts: int, other_keys: int) -> int:
+    """Keys a tile of attend_bulk_kernel for `keys` shared keys: 128 for many rows if programs are long, or else 64."""
+    many = q.shape[0] * q.shape[1] > 64 * kv_heads
+    long = keys >= 8192 * parts or (keys >= 4096 * parts and other_keys <= keys)
+    return 128 if many and long else 64
+
+
+def launch_shared(q, k, v, scale, v_out, s_out, beside, fetched) -> None:
     """Attend to the shared keys; v_out and s_out are slices [:, a:b] of a workspace, one state a split.
 
     beside: the launch ahead is this call's own, so this one may start before it is over. fetched: by the copy engine,
-    if it can; other_keys: what other launches read meanwhile.
+    if it can, in tiles of so many keys.
     """
     batch, heads, dim = q.shape
     kv_heads, parts = k.shape[1], v_out.shape[1]
     group, keys = heads // kv_heads, k.shape[0] // parts
     if fetched and scale > 0:  # a score that does not count is -inf, and 0 * -inf is NaN
-        long = keys >= 8192 or (keys >= 4096 and other_keys <= k.shape[0])
-        block = 128 if long and batch * group > 64 else 64
-        described = [rows_descriptor(x, x.shape[0], x.stride(0), kv_heads, x.stride(1), block) for x in (k, v)]
+        described = [rows_descriptor(x, x.shape[0], x.stride(0), kv_heads, x.stride(1), fetched) for x in (k, v)]
         if None not in described:
             launch_bulk(
-                q, *described, kv_heads, block, 1, (q,) * 4, 0, scale, v_out, s_out, beside, P=k.shape[0],
+                q, *described, kv_heads, fetched, 1, (q,) * 4, 0, scale, v_out, s_out, beside, P=k.shape[0],
                 k_h=k.stride(1), v_h=v.stride(1), page_rows=0, v_row=0,
             )  # fmt: skip
             return
@@ -890,7 +1215,29 @@ def launch_shared(q, k, v, scale, v_out, s_out, beside, fetched, other_keys=0) -
     )  # fmt: skip
 
 
-def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside, fetched=False) -> None:
+def launch_own(q, described, kv_cache, level, scale, v_out, s_out, beside, slots=3, tight=False) -> None:
+    """Attend to each request's pages by attend_own_kernel. described: by described_own; level: as below.
+
+    Three slots are 55 KB: two programs fit on a multiprocessor, or one beside attend_bulk_kernel. If one at a time is
+    all that fits and reading takes long, five slots keep more on its way. tight: beside tiles of 128 keys, which leave
+    room for three slots and 13,300 registers.
+    """
+    batch, heads, dim = q.shape
+    q_rows, q_step, kv_rows, page_step, v_step = described
+    group_indptr, indptr, indices, last_page_len = (x if x is None else x.contiguous() for x in level)
+    page, kv_heads, parts = *kv_cache.shape[2:4], v_out.shape[1]
+    items = batch * kv_heads * parts
+    programs = min(items, (2 if slots == 3 else 1) * multiprocessors(q))
+    attend_own_kernel[(programs,)](
+        q_rows, kv_rows, indptr if group_indptr is None else group_indptr, indptr, indices, last_page_len, v_out, s_out,
+        scale * LOG2E, items, batch, indptr.shape[0] - 1, parts, heads, v_out.stride(0) // (heads * dim), q_step,
+        kv_cache.stride(3), page_step, v_step, PAGE=page, GROUPED=group_indptr is not None, HKV=kv_heads,
+        G=heads // kv_heads, D=dim, CUT=parts > 1, BLOCK_M=q_rows.block_shape[0], SLOTS=slots, BESIDE=beside,
+        num_warps=4, FETCHING=24 if tight else 40, maxnreg=48 if tight else 64, **launch_options(beside),
+    )  # fmt: skip
+
+
+def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside, fetched=0) -> None:
     """Attend to one level's pages: (group_indptr or None, kv_indptr, kv_indices, kv_last_page_len); else as above.
 
     fetched: attend_bulk_kernel runs beside it. Programs that come in many rounds then have 48 registers: four fit. If
@@ -913,17 +1260,15 @@ def launch_paged(q, kv_cache, level, scale, v_out, s_out, beside, fetched=False)
             num_warps=1, **sides,
         )  # fmt: skip
         return
-    wanted = group_indptr is not None and fetches(q, groups, kv_heads)
-    if wanted and scale > 0 and page <= 64 and kv_cache.shape[0]:
-        kv_p, kv_2, kv_n, kv_h, _ = kv_cache.stride()
-        rows = ((kv_cache.shape[0] - 1) * kv_p + kv_2) // max(1, kv_n) + page
-        described = rows_descriptor(kv_cache, rows, kv_n, kv_heads, kv_h, page)
-        if described is not None and kv_p % kv_n == 0 and kv_2 % kv_n == 0:
-            launch_bulk(
-                q, described, described, kv_heads, 64, groups, tables, page, scale, v_out, s_out, beside, P=0, k_h=kv_h,
-                v_h=kv_h, page_rows=kv_p // kv_n, v_row=kv_2 // kv_n,
-            )  # fmt: skip
-            return
+    wanted = group_indptr is not None and scale > 0 and fetches(q, groups, kv_heads)
+    described = described_pages(kv_cache) if wanted else None
+    if described is not None:
+        kv_rows, page_step, v_step = described
+        launch_bulk(
+            q, kv_rows, kv_rows, kv_heads, 64, groups, tables, page, scale, v_out, s_out, beside, P=0,
+            k_h=kv_cache.stride(3), v_h=kv_cache.stride(3), page_rows=page_step, v_row=v_step,
+        )  # fmt: skip
+        return
     config = tile(q, rows, mean_keys(level, kv_cache) // parts, programs)
     if "maxnreg" in config and not fetched:
         config |= {"BLOCK_N": 16, "num_stages": 3, "num_warps": 1, "maxnreg": 128}
@@ -968,9 +1313,11 @@ def attend_shared(
     q[B, Hq, D] · k, v[P, Hkv, D] → v[B, Hq, D] float32, s[B, Hq] float32 base 2; P = 0 gives (0, -inf).
     """
     q, scale = without_sign(q, scale)
-    states = workspace(q, shared_splits(q, k.shape[0], k.shape[1], 0, bulk(q)))
+    parts = shared_splits(q, k.shape[0], k.shape[1], 0, bulk(q))
+    states = workspace(q, parts)
+    fetched = shared_tile(q, k.shape[0], k.shape[1], parts, 0) if bulk(q) else 0
     if q.shape[0]:
-        launch_shared(q, k, v, scale, *states, beside=False, fetched=bulk(q))
+        launch_shared(q, k, v, scale, *states, beside=False, fetched=fetched)
     return merge_states(*states, torch.float32)
 
 
@@ -1008,29 +1355,45 @@ def cascade(
     """`attend_shared` and `attend_paged`, merged: v[B, Hq, D] in q's dtype, s[B, Hq] float32 base 2.
 
     The two attentions run beside each other, the merge behind both. attend_bulk_kernel leaves little room: a short
-    prefix, or a minor one beside single warps, is better off with the plain kernel.
+    prefix, or a minor one beside single warps, is better off with the plain kernel. attend_own_kernel needs little, few
+    instructions above all; where nobody is short of those, it pays if most keys are requests' own.
 
     The second launch finds room once every program of the first has started, so the smaller one goes first; or the own
     side, where its programs are single warps with as many keys as the prefix has: those take long, and leave room.
     """
     q, scale = without_sign(q, scale)
-    batch, kv_heads = q.shape[0], k_shared.shape[1]
+    batch, kv_heads, shared_keys = q.shape[0], k_shared.shape[1], k_shared.shape[0]
     level = (None, indptr, indices, last_page_len)
     keys = mean_keys(level, kv_cache)
-    if batch * q.shape[1] > 64 * kv_heads:
-        minor = k_shared.shape[0] < 2048
-    else:
-        minor = kv_heads == q.shape[1] and batch * keys >= k_shared.shape[0]
-    fetched = bulk(q) and not minor
-    shared = shared_splits(q, k_shared.shape[0], kv_heads, batch * keys, fetched)
-    v, s = workspace(q, shared + own_splits(q, batch, keys, kv_heads))
-    prefix = q, k_shared, v_shared, scale, v[:, :shared], s[:, :shared]
-    launches = [
-        lambda beside: launch_shared(*prefix, beside, fetched, batch * keys),
-        lambda beside: launch_paged(q, kv_cache, level, scale, v[:, shared:], s[:, shared:], beside, fetched),
-    ]
+    many = batch * q.shape[1] > 64 * kv_heads
+    pays = many or batch * keys >= 2 * shared_keys
+    own = described_own(q, kv_cache) if scale > 0 and pays and copies(q, kv_heads) else None
+    beside_warps = own is None and kv_heads == q.shape[1] and batch * keys >= shared_keys
+    fetched = bulk(q) and not (shared_keys < 2048 if many else beside_warps)
+    shared = shared_splits(q, shared_keys, kv_heads, batch * keys, fetched, own is not None)
+    tile_keys = shared_tile(q, shared_keys, kv_heads, shared, batch * keys) if fetched else 0
+    # If reading requests' own keys takes longer than the products with the prefix, tiles of 128 keys must not keep them
+    # away from a multiprocessor, unless half of those are theirs alone.
+    rows = batch * q.shape[1] // kv_heads
+    reading = many and 160 * batch * keys > rows * shared_keys
+    if own is not None and reading and 2 * shared * kv_heads * row_blocks(q, rows) > multiprocessors(q):
+        tile_keys = min(tile_keys, 64)
+    v, s = workspace(q, shared + own_splits(q, batch, keys, kv_heads, copied=own is not None))
+    own_states = v[:, shared:], s[:, shared:]
+
+    def attend_prefix(beside: bool) -> None:
+        launch_shared(q, k_shared, v_shared, scale, v[:, :shared], s[:, :shared], beside, tile_keys)
+
+    def attend_own_pages(beside: bool) -> None:
+        if own is None:
+            launch_paged(q, kv_cache, level, scale, *own_states, beside, tile_keys)
+        else:
+            slots = 5 if tile_keys and reading else 3
+            launch_own(q, own, kv_cache, level, scale, *own_states, beside, slots, tile_keys == 128 and not reading)
+
+    launches = [attend_prefix, attend_own_pages]
     own_programs = batch * kv_heads * (v.shape[1] - shared)
-    long = kv_heads == q.shape[1] and alone(q, batch * kv_heads) and keys >= k_shared.shape[0]
+    long = kv_heads == q.shape[1] and alone(q, batch * kv_heads) and keys >= shared_keys
     own_first = own_programs <= multiprocessors(q) or long
     for i, launch in enumerate(launches[::-1] if own_first else launches):
         if batch:
@@ -1050,6 +1413,9 @@ def multi_level_cascade(
     kv_cache[pages, 2, page_size, Hkv, D]: requests group_indptr[g] to group_indptr[g + 1] share group g's keys. A
     request in no group gets nothing from that level. Levels run beside each other, largest groups first.
 
+    A level with a group for each request is attend_own_kernel's if most keys are on it: it keeps memory busy, for which
+    a level for all waits, since its pages have to be looked up.
+
     Groups of many rows take what the level for all leaves of the multiprocessors, if that is enough for a program each.
     If it is not, and the small programs come in many rounds, those go ahead: they run beside the level for all.
     """
@@ -1057,18 +1423,24 @@ def multi_level_cascade(
     kv_heads = kv_cache.shape[3]
     levels = sorted((level for level in levels if level[1].shape[0] > 1), key=lambda level: level[1].shape[0])
     reads = [(level[1].shape[0] - 1) * mean_keys(level, kv_cache) for level in levels]
+    own = [None] * len(levels)
+    for i, level in enumerate(levels):
+        most = reads[i] >= (sum(reads) - reads[i]) * (2 if q.shape[0] * q.shape[1] > 64 * kv_heads else 1)
+        if level[1].shape[0] - 1 >= max(2, q.shape[0]) and most and scale > 0 and copies(q, kv_heads):
+            own[i] = described_own(q, kv_cache)
     parts, many, small, left = [], [], 0, multiprocessors(q)
     for i, level in enumerate(levels):
         groups, keys = level[1].shape[0] - 1, mean_keys(level, kv_cache)
         programs = groups * kv_heads * row_blocks(q, triton.cdiv(q.shape[0], groups) * q.shape[1] // kv_heads)
         many.append(groups > 1 and fetches(q, groups, kv_heads))
         if groups == 1:
-            parts.append(shared_splits(q, keys, kv_heads, sum(reads) - reads[i], bulk(q)))
+            copied = len(levels) == 2 and own[1] is not None
+            parts.append(shared_splits(q, keys, kv_heads, sum(reads) - reads[i], bulk(q), copied))
         elif many[i]:
             room = left if left >= programs else multiprocessors(q)
             parts.append(max(1, min(room // programs, keys // 256)))
         else:
-            parts.append(own_splits(q, groups, keys, kv_heads, sum(reads[i + 1 :])))
+            parts.append(own_splits(q, groups, keys, kv_heads, sum(reads[i + 1 :]), own[i] is not None))
         if groups == 1 or many[i]:
             left -= programs * parts[i]
         else:
@@ -1079,7 +1451,10 @@ def multi_level_cascade(
     first = 0
     for place, i in enumerate(order):
         end = first + parts[i]
-        if q.shape[0]:
-            launch_paged(q, kv_cache, levels[i], scale, v[:, first:end], s[:, first:end], place > 0, bulk(q))
+        states = v[:, first:end], s[:, first:end]
+        if q.shape[0] and own[i] is not None:
+            launch_own(q, own[i], kv_cache, levels[i], scale, *states, place > 0)
+        elif q.shape[0]:
+            launch_paged(q, kv_cache, levels[i], scale, *states, place > 0, 64 if bulk(q) else 0)
         first = end
     return merge_states(v, s, q.dtype)

@@ -62,6 +62,11 @@ FOR_HOPPER = [  # what its copy engine takes, for one block of rows and for two
     ([3, 0, 17] * 7, 600, 8, 2, 64, torch.float16, 8),
     ([30, 1] * 40, 1100, 4, 2, 128, torch.bfloat16, 16),
     ([9] * 70, 9000, 2, 1, 128, torch.float16, 16),
+    # and enough requests with keys of their own that those are fetched too
+    ([130, 0, 17, 64] * 10, 100, 8, 4, 128, torch.float16, 16),
+    ([700, 1300, 5] * 7, 300, 16, 4, 64, torch.bfloat16, 8),  # in parts
+    ([90, 129] * 40, 3000, 16, 1, 64, torch.float16, 64),  # more than 8 queries a KV head
+    ([257, 31] * 35, 40, 3, 3, 128, torch.float16, 32),  # one
 ]
 for case in CASES + (FOR_HOPPER if device == "cuda" else []):
     args = cascade_args(*case)
@@ -83,6 +88,8 @@ LEVELS_FOR_HOPPER = [  # groups of many rows, of which some are in none; an empt
     ([[3, 30, 30, 90]], [[300, 9, 70]], 100),
     ([[0, 100], [0, 40, 41, 100], list(range(101))], [[900], [700, 0, 130], [9, 0, 30, 8] * 25], 100),
     ([list(range(0, 1501, 10))], [[17, 70, 8] * 50], 1500),
+    ([[0, 100], list(range(101))], [[30], [90, 0, 300, 8] * 25], 100),  # fetched by request
+    ([[0, 5] + [5 + i // 2 for i in range(130)]], [[140, 3] * 65 + [9]], 80),  # as many groups, but of two or none
 ]
 for bounds, lengths, batch in LEVELS:
     right("multi_level_cascade", normal(batch, 2, 16), *random_levels(bounds, lengths, 4, 1, 16, torch.float32, rng))
