@@ -2,7 +2,8 @@
 
 Same four functions, same contract. Each change against the lesson's version stands in content/fast_cascade.md with
 the time that it bought. Names are those of l5_cascade.py. What everybody shares is attended to in Gluon, Triton's lower
-level, where a program says which warps do what; the interpreter and other GPUs take the plain kernels.
+level, where a program says which warps do what, and so are requests' own pages if there are many; the interpreter and
+other GPUs take the plain kernels.
 
 Inputs are float16, bfloat16 or float32 with any strides, Hkv divides Hq, indices are integers of any width. They are
 trusted: nothing is checked, and nothing is raised but what torch and Triton raise.
