@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from types import FrameType
 
 import torch
 
@@ -12,6 +13,9 @@ EVENTS = {"ctypes.string_at", "ctypes.wstring_at", "ctypes.cdata", "ctypes.cdata
 """Audit events of Python that mean: memory was read or wrapped by its address."""
 
 FOREIGN = tuple(os.path.dirname(os.path.abspath(path)) + os.sep for path in (torch.__file__, __file__, os.__file__))
+
+caller = FrameType.f_back.__get__
+"""A frame's caller; graded code will not be shown the machinery's."""
 
 _listeners: list[Callable[[], None] | None] = []
 
@@ -23,7 +27,7 @@ def learner_line() -> tuple[int | None, str]:
         file = frame.f_code.co_filename
         if not file.startswith(FOREIGN) and not file.startswith("<"):
             return frame.f_lineno, file
-        frame = frame.f_back
+        frame = caller(frame)
     return None, ""
 
 

@@ -1,28 +1,35 @@
 """Takes away, in a worker or a gate, the ways by which Python objects lead to the machinery behind them.
 
-A generator shows the frame that called it, a function its closure and its module's names, `object` every class there
-is. None of these is of use to graded code, and each leads from what it may touch to the recorder. So a generator has no
-frame here, the machinery's functions show nothing, its classes are not listed and cannot be changed. A hurdle, not a
+A generator shows the frame that called it, a handler of signals is given one, a function shows its closure and its
+module's names, `object` every class there is. None of these is of use to graded code, and each leads from what it may
+touch to the recorder. So a generator has no frame here, frames of the machinery and of kernels show neither names nor
+callers, the machinery's functions show nothing, its classes are not listed and cannot be changed. A hurdle, not a
 boundary, as `alone` says: who reads memory by its address is not stopped.
 """
 
 from __future__ import annotations
 
+import builtins
 import ctypes
 import gc
 import sys
-from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, MappingProxyType
+from types import AsyncGeneratorType, CoroutineType, FrameType, FunctionType, GeneratorType, MappingProxyType
 from typing import Any
 
+from drills.instruments import sources
 from drills.sandbox import visible
 
 FRAMES = ((GeneratorType, "gi_frame"), (CoroutineType, "cr_frame"), (AsyncGeneratorType, "ag_frame"))
+HELD = ("f_locals", "f_globals", "f_builtins")
 INSIDE = ("__globals__", "__closure__", "__code__", "__defaults__", "__kwdefaults__")
 OURS = "drills."
 FLAGS_AT = 168
 """Where a type's flags stand in it, on every 64-bit machine since Python 3.10; looked at before anything is written."""
 
 IMMUTABLE = 1 << 8
+TORCHS, ELSEWHERE = ("aten", "prim", "prims", "_"), ("Meta", "CUDA", "MPS")
+"""Namespaces of torch's operations, the last for any; and where its own modules register some when they are loaded."""
+
 REFUSED = "graded code may not look into the process that runs it"
 
 
@@ -33,9 +40,26 @@ def close() -> None:
     modules = [module for name, module in sys.modules.items() if name.startswith(OURS)]
     held = {value for module in modules for value in vars(module).values() if isinstance(value, type)}
     freeze([kind for kind in held if _is_ours(kind)])
+    keep_operations()
     hide_frames()
+    hide_callers((str(visible.DRILLS), sources.TRITON))
     hide_functions(str(visible.DRILLS))
     hide_classes()
+
+
+def keep_operations() -> None:
+    """Nobody puts a function of Python's in the place of what an operation of torch's does."""
+    bindings = sys.modules["torch"]._C if "torch" in sys.modules else None
+    if bindings is None:
+        return
+    make = bindings._dispatch_library
+
+    def library(kind: str, namespace: str, key: str = "", *place: Any) -> Any:
+        if namespace in TORCHS and key not in ELSEWHERE:
+            raise PermissionError(REFUSED)
+        return make(kind, namespace, key, *place)
+
+    bindings._dispatch_library = library
 
 
 def hide_frames() -> None:
@@ -43,6 +67,32 @@ def hide_frames() -> None:
     for kind, name in FRAMES:
         _names(kind).pop(name, None)
         _changed(kind)
+
+
+def hide_callers(folders: tuple[str, ...]) -> None:
+    """A frame of code in these folders, or of a kernel, shows neither names nor callers, and is nobody's caller.
+
+    A kernel's is known by its builtins, which are its own.
+    """
+    names = _names(FrameType)
+    code_of, builtins_of, back = (names[name].__get__ for name in ("f_code", "f_builtins", "f_back"))
+    plainly = vars(builtins)
+
+    def hidden(frame: Any) -> bool:
+        return code_of(frame).co_filename.startswith(folders) or builtins_of(frame) is not plainly
+
+    def caller(frame: Any) -> Any:
+        found = back(frame)
+        return None if found is None or hidden(frame) or hidden(found) else found
+
+    for name in HELD:
+
+        def held(frame: Any, own: Any = names[name].__get__) -> Any:
+            return {} if hidden(frame) else own(frame)
+
+        names[name] = property(held)
+    names["f_back"] = property(caller)
+    _changed(FrameType)
 
 
 def hide_functions(folder: str) -> None:

@@ -30,8 +30,11 @@ from drills.instruments.interpreter.quick import numpy_types
 from drills.instruments.interpreter.syntax import bound, rewritten
 from drills.instruments.meant import SCALARS, Vocabulary, captured
 from drills.instruments.notes import Launch
+from drills.instruments.peeks import caller
 from drills.instruments.told import Left
 from drills.instruments.watch import Watch
+
+_builtins_of, _globals_of = FrameType.f_builtins.__get__, FrameType.f_globals.__get__
 
 
 class Recorder(Protocol):
@@ -204,7 +207,7 @@ class Machine:
         if frame is None:
             frame = sys._getframe(2)
             while frame is not None and not self._is_learners(frame):
-                frame = frame.f_back
+                frame = caller(frame)
             if frame is None:
                 return None, ""
             if not frame.f_code.co_name.startswith("<"):  # a part of an expression ends before its function does
@@ -212,8 +215,8 @@ class Machine:
         return frame.f_lineno, frame.f_code.co_filename
 
     def _is_learners(self, frame: FrameType) -> bool:
-        ours = frame.f_builtins is self.meaning.builtins
-        return ours and not frame.f_globals["__name__"].startswith("triton.")
+        ours = _builtins_of(frame) is self.meaning.builtins
+        return ours and not _globals_of(frame)["__name__"].startswith("triton.")
 
     def _programs(self, kernel: Any, params: list, values: dict, grid: tuple, watch: Watch | None) -> None:
         builder, recorder = self.builder, self.recorder
