@@ -9,9 +9,9 @@ from __future__ import annotations
 import torch
 
 _Base = torch._C.TensorBase
-numel, sizes, strides, offset, itemsize, pointer, storage = (
+numel, sizes, strides, offset, itemsize, pointer, storage, alias = (
     getattr(_Base, name)
-    for name in ("numel", "size", "stride", "storage_offset", "element_size", "data_ptr", "untyped_storage")
+    for name in ("numel", "size", "stride", "storage_offset", "element_size", "data_ptr", "untyped_storage", "detach")
 )
 dtype = _Base.dtype.__get__
 _pointer, nbytes = torch.UntypedStorage.data_ptr, torch.UntypedStorage.nbytes

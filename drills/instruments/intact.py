@@ -275,9 +275,10 @@ def _matters(value: Any) -> bool:
 
 
 def _owners(packages: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """The modules by name, and the classes that are defined in them; and torch's tensors."""
+    """The modules by name, and the classes that are defined in them; and torch's tensors and operations."""
     if "torch" in sys.modules:
-        yield "torch.Tensor", sys.modules["torch"].Tensor
+        torch = sys.modules["torch"]
+        yield from (("torch.Tensor", torch.Tensor), ("torch.OpOverload", torch._ops.OpOverload))
     for name, module in list(sys.modules.items()):
         inside = name.startswith(packages) and not name.startswith(LEFT_ASIDE)
         if not (inside or name in MODULES) or not isinstance(module, ModuleType):

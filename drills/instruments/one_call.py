@@ -44,8 +44,8 @@ class Recording:
     def __init__(self, options: CallOptions, inputs: dict[str, Any], inplace: Iterable[str] = ()) -> None:
         self.options = options
         self.masked_fill = options.masked_fill
-        self.inputs = {name: t for key, tree in inputs.items() for name, t in leaves(tree, key)}
-        self.provenance = Provenance(self.inputs)
+        self.provenance = Provenance({name: t for key, tree in inputs.items() for name, t in leaves(tree, key)})
+        self.inputs = self.provenance.inputs
         self.nothing_given = any(tree in ([], ()) for tree in inputs.values() if isinstance(tree, (list, tuple)))
         self.launches: list[tuple[Launch, Watch]] = []
         self.strange: list[set[int]] = []  # of each launch, the storages whose values nobody saw come from the inputs
@@ -217,7 +217,7 @@ class Recording:
             if address(tensor) in storages
         ]
         for storage in storages:
-            book = self.provenance.books.get(storage)
+            book = self.provenance.book(storage)
             if book is not None:
                 hidden.append(allocation(storage, book, storages[storage].shown))
         return hidden

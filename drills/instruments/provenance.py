@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from drills.instruments.geometry import address, extent, held, itemsize, numel, offset, pointer, sizes, strides
+from drills.instruments.geometry import address, alias, extent, held, itemsize, numel, offset, pointer, sizes, strides
 from drills.instruments.ledger import Region
 from drills.instruments.marks import shifted
 
@@ -26,7 +26,8 @@ SHADOWED = 1 << 28
 class Book:
     """What is known of one storage. flags: one a element of `itemsize` bytes; None if it is too large.
 
-    brought: nobody saw it being allocated. filled: some of it was, by anything but kernels.
+    keep: a tensor in it, which nobody else has. brought: nobody saw it being allocated. filled: some of it was, by
+    anything but kernels.
     """
 
     itemsize: int
@@ -50,7 +51,28 @@ class Provenance:
 
     def __post_init__(self) -> None:
         self.values = {address(t) for t in self.inputs.values() if t.dtype.is_floating_point}
-        self.given = {address(t) for t in self.inputs.values()}
+        self.inputs = {name: alias(one) for name, one in self.inputs.items()}
+        self.given = {address(one): one for one in self.inputs.values()}
+        self.places = {name: address(one) for name, one in self.inputs.items()}
+
+    def book(self, place: int) -> Book | None:
+        """What is known of the storage at this address; nothing of one that has been moved from there."""
+        found = self.books.get(place)
+        if found is not None and address(found.keep) != place:
+            del self.books[place]
+            return None
+        return found
+
+    def moved(self) -> list[str]:
+        """Inputs whose storage is no longer where it was."""
+        return [name for name, place in self.places.items() if address(self.inputs[name]) != place]
+
+    def is_disguised(self, tensor: torch.Tensor) -> bool:
+        """Whether its storage begins where one begins that is known, but is another: torch made them of one memory."""
+        place = address(tensor)
+        book = self.book(place)
+        known = self.given.get(place) if book is None else book.keep
+        return known is not None and address(known) == place and held(known) != held(tensor)
 
     def allocated(self, tensor: torch.Tensor, flag: int, name: str = "") -> None:
         """A new storage, all of it of one kind (0: not written yet)."""
@@ -58,7 +80,7 @@ class Provenance:
             return
         count = held(tensor) // itemsize(tensor)
         flags = torch.full((count,), flag, dtype=torch.uint8) if count <= SHADOWED else None
-        self.books[address(tensor)] = Book(itemsize(tensor), flags, tensor, name, filled=flag != 0)
+        self.books[address(tensor)] = Book(itemsize(tensor), flags, alias(tensor), name, filled=flag != 0)
 
     def met(self, tensor: torch.Tensor) -> bool:
         """A launch uses a tensor: floats in it are values from now on. Whether it is from before the call.
@@ -67,17 +89,17 @@ class Provenance:
         """
         if tensor.dtype.is_floating_point:
             self.values.add(address(tensor))
-        if address(tensor) in self.books or self.source(tensor):
+        if self.book(address(tensor)) is not None or self.source(tensor):
             return False
         self.allocated(tensor, 0)
-        book = self.books.get(address(tensor))
+        book = self.book(address(tensor))
         if book is not None:
             book.brought = book.filled = True
         return book is not None
 
     def flags(self, tensor: torch.Tensor) -> torch.Tensor:
         """One flag an element, of the tensor's shape: a view that can be written where a book exists."""
-        book = self.books.get(address(tensor))
+        book = self.book(address(tensor))
         if book is None:
             kind = COPY if self.source(tensor) else OTHER
         elif book.flags is None or book.itemsize != itemsize(tensor):
@@ -88,7 +110,7 @@ class Provenance:
 
     def copied(self, tensor: torch.Tensor) -> torch.Tensor:
         """The flags of a copy of it: in another type than it was allocated in, all filled if anything is."""
-        book = self.books.get(address(tensor))
+        book = self.book(address(tensor))
         if book is None or book.flags is None or book.itemsize == itemsize(tensor):
             return self.flags(tensor)
         filled = (book.flags > 0) & (book.flags & (KERNEL | COPY) == 0)
@@ -96,7 +118,7 @@ class Provenance:
 
     def set(self, tensor: torch.Tensor, flags: int | torch.Tensor) -> None:
         """Overwrite the flags of a tensor's elements; without a book there is nothing to write."""
-        book = self.books.get(address(tensor))
+        book = self.book(address(tensor))
         if book is None or book.flags is None:
             return
         book.filled = True
@@ -110,7 +132,7 @@ class Provenance:
         accesses = [*region.stores, *region.atomics]
         if not accesses:
             return
-        book = self.books.get(region.storage)
+        book = self.book(region.storage)
         if book is None:
             return
         book.kernel = True
@@ -127,7 +149,7 @@ class Provenance:
 
     def handed(self, region: Region) -> None:
         """A launch that nobody could watch was given this region."""
-        book = self.books.get(region.storage)
+        book = self.book(region.storage)
         if book is not None:
             book.kernel = True
             if book.flags is not None:
@@ -135,11 +157,11 @@ class Provenance:
 
     def source(self, tensor: torch.Tensor) -> str:
         """The input that a tensor is a view or a copy of; "" if it is neither."""
-        book = self.books.get(address(tensor))
+        book = self.book(address(tensor))
         if book is not None:
             return book.name
         start = pointer(tensor)
-        named = [(name, one) for name, one in self.inputs.items() if address(one) == address(tensor)]
+        named = [(name, self.inputs[name]) for name, place in self.places.items() if place == address(tensor)]
         for name, one in named:
             if pointer(one) <= start < pointer(one) + max(1, extent(one)) * itemsize(one):
                 return name
@@ -152,7 +174,7 @@ class Provenance:
         """
         if self.source(tensor):
             return True
-        book = self.books.get(address(tensor))
+        book = self.book(address(tensor))
         if book is None:
             return False
         flags = self.flags(tensor)

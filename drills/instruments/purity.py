@@ -6,7 +6,6 @@ reads them out, is reported with the learner's line. torch.empty comes back full
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
@@ -17,21 +16,26 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from drills.instruments import peeks
 from drills.instruments.copies import Copies
-from drills.instruments.geometry import address, held, itemsize, sizes
+from drills.instruments.geometry import address, held, itemsize, numel, sizes
+from drills.instruments.operations import (
+    BROUGHT,
+    ELEMENTWISE,
+    EMPTY,
+    LIKE,
+    MOVED,
+    NEW,
+    REFILLED,
+    SAME_MEMORY,
+    Operation,
+    of_torch,
+    written_by,
+)
 from drills.instruments.provenance import FILL, OTHER, Provenance
 from drills.instruments.told import Told
 from drills.instruments.trees import leaves, replaced
 from drills.instruments.witness import Witness
 
-EMPTY = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "resize_", "empty_permuted"}
-NEW = {"zeros", "ones", "full", "arange", "eye", "linspace", "scalar_tensor"}
-BROUGHT = {"lift_fresh", "lift_fresh_copy"}
 CONSTANTS = {"torch.tensor", "torch.scalar_tensor", "torch.asarray"}
-LIKE = {"zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full"}
-REFILLED = {"fill_", "zero_"}
-ELEMENTWISE = {"clone", "_to_copy", "contiguous", "_reshape_copy", "copy", "view_copy"}
-MOVED = {"cat", "stack", "repeat", "flip", "roll", "constant_pad_nd", "expand_copy", "permute_copy"}
-SAME_MEMORY = {"_unsafe_view", "set_", "as_strided_", "squeeze_", "unsqueeze_", "t_", "transpose_", "detach_"}
 READERS = {"tolist", "numpy", "__array__", "__dlpack__", "__reduce_ex__", "storage", "untyped_storage"}
 SHOWN = {"__repr__", "__str__", "__format__"}
 PUBLIC = {"_local_scalar_dense": ".item()", "is_nonzero": "bool()", "mm": "torch.matmul", "bmm": "torch.matmul"}
@@ -78,50 +82,62 @@ class Operations:
 
     def dispatch(self, func: Any, args: tuple, kwargs: dict) -> Any:
         """Run one operation, and see what it was."""
+        one = of_torch(func)
+        call = func if one is None else one.call
         if self.paused:
-            return func(*args, **kwargs)
+            return call(*args, **kwargs)
         self.paused = True
         try:
             used = [tensor for _, tensor in leaves([args, kwargs], "")]
             self.hold(used)
-            written = [args[at] if at < len(args) else kwargs.get(name) for at, name in written_by(func)]
-            if written and any(self.provenance.is_given(tensor) for _, tensor in leaves(written, "")):
+            writes = written_by(func) if one is None else one.written
+            written = [args[at] if at < len(args) else kwargs.get(name) for at, name in writes]
+            changed = [tensor for _, tensor in leaves(written, "")]
+            if any(map(self.provenance.is_given, changed)):
                 self.told.operation(func._schema.name, [args, kwargs])
-            result = func(*args, **kwargs)
-            self._judge(func, func._schema.name.split("::")[-1], args, kwargs, result)
-            made = [tensor for _, tensor in leaves([result, written], "")]
-            if not func.is_view:
-                self.witness.remember(made)
+            result = call(*args, **kwargs)
+            self._judge(one or func._schema.name.split("::")[-1], args, kwargs, result, changed)
+            if one is None or not one.is_view:
+                self.witness.remember([*changed, *(tensor for _, tensor in leaves(result, ""))])
         finally:
             self.paused = False
         return result
 
     def hold(self, tensors: list[torch.Tensor]) -> None:
         """Report those that something else than a kernel or a torch operation has written to meanwhile."""
-        for tensor in self.witness.changed(tensors):
+        for name in self.provenance.moved():
+            self.say(f"{name}'s memory {CHANGED}")
+        strange = [tensor for tensor in tensors if self.provenance.is_disguised(tensor)]
+        for tensor in [*strange, *self.witness.changed(tensors)]:
             name = self.provenance.source(tensor) or "a tensor"
             self.say(f"{name}{list(sizes(tensor))} {CHANGED}")
 
-    def _judge(self, func: Any, name: str, args: tuple, kwargs: dict, result: Any) -> None:
-        made = [tensor for _, tensor in leaves(result, "")]
-        if name in EMPTY:
-            for tensor in made:
+    def _judge(self, one: Operation | str, args: tuple, kwargs: dict, result: Any, changed: list[torch.Tensor]) -> None:
+        """See what was done. one: the operation, or only its name. changed: what it writes to of what was there."""
+        made = [tensor for _, tensor in leaves(result, "") if not any(tensor is other for other in changed)]
+        if isinstance(one, str):
+            self._computed(one, args, kwargs, made, changed)
+        elif one.name in EMPTY:
+            for tensor in [*made, *changed]:
                 self.provenance.allocated(tensor, 0)
-                spoil(whole(tensor) if name == "resize_" else tensor, self.poison)
-        elif name in NEW | LIKE:
-            for tensor in made:
-                self.provenance.allocated(tensor, FILL)
-        elif name in BROUGHT:
-            for tensor in made:
-                self.provenance.allocated(tensor, FILL if self.public in CONSTANTS else OTHER)
-        elif name in REFILLED:
-            self.provenance.set(args[0], FILL)
-        elif name == "copy_":
+                spoil(whole(tensor), self.poison)
+        elif one.name in NEW | LIKE | REFILLED:
+            self._flagged(made, changed, FILL)
+        elif one.name in BROUGHT:
+            self._flagged(made, changed, FILL if self.public in CONSTANTS else OTHER)
+        elif one.name == "copy_":
             self._copied_into(args[0], args[1])
-        elif name in ELEMENTWISE | MOVED:
-            self._copied(func, name, args, kwargs, result)
-        elif not func.is_view and name not in SAME_MEMORY:
-            self._computed(func, name, args, kwargs, made)
+        elif one.name in ELEMENTWISE | MOVED:
+            self._copied(one, args, kwargs, result, changed)
+        elif not one.is_view and one.name not in SAME_MEMORY:
+            self._computed(one.name, args, kwargs, made, changed)
+
+    def _flagged(self, made: list[torch.Tensor], changed: list[torch.Tensor], flag: int) -> None:
+        """New tensors, and those that were there before, are all of one kind now."""
+        for tensor in made:
+            self.provenance.allocated(tensor, flag)
+        for tensor in changed:
+            self.provenance.set(tensor, flag)
 
     def _copied_into(self, target: torch.Tensor, source: torch.Tensor) -> None:
         if self.provenance.is_value(source):
@@ -133,35 +149,36 @@ class Operations:
         if self.provenance.source(target) and bool((flags == OTHER).any()):
             self.say(f".copy_() puts values into {self.provenance.source(target)} that no kernel computed")
 
-    def _copied(self, func: Any, name: str, args: tuple, kwargs: dict, result: torch.Tensor) -> None:
-        known = self.provenance
+    def _copied(
+        self, one: Operation, args: tuple, kwargs: dict, result: torch.Tensor, changed: list[torch.Tensor]
+    ) -> None:
+        known, name, func = self.provenance, one.name, one.call
         sources = [tensor for _, tensor in leaves(args, "")]
         names = {known.source(tensor) for tensor in sources}
-        known.allocated(result, 0, names.pop() if len(names) == 1 else "")
+        if not changed:
+            known.allocated(result, 0, names.pop() if len(names) == 1 else "")
         if any(known.is_value(tensor) for tensor in sources):
             known.values.add(address(result))
             self.copies.add(self._name(name), peeks.learner_line()[0], sources, result)
             self.told.operation(name, [args, kwargs])
         if name in ELEMENTWISE:
-            known.set(result, known.copied(sources[0]))
+            flags = known.copied(sources[-1])  # "copy" has a second one, which is what it copies
+            alike = numel(result) == flags.numel()
+            known.set(result, flags.reshape(sizes(result)) if alike else flags.expand(sizes(result)))
         elif name == "constant_pad_nd":
             known.set(result, func(known.copied(args[0]).contiguous(), args[1], FILL))
         else:
-            known.set(result, func(replaced(args[0], known.copied), *args[1:], **kwargs))
+            out = {"out": known.flags(result).clone()} if changed else {}
+            known.set(result, func(replaced(args[0], known.copied), *args[1:], **{**kwargs, **out}))
 
-    def _computed(self, func: Any, name: str, args: tuple, kwargs: dict, made: list[torch.Tensor]) -> None:
-        known = self.provenance
+    def _computed(
+        self, name: str, args: tuple, kwargs: dict, made: list[torch.Tensor], changed: list[torch.Tensor]
+    ) -> None:
         used = [tensor for _, tensor in leaves([args, kwargs], "")]
-        values = any(known.is_value(tensor) for tensor in used)
-        changed = [a for a, spec in zip(args, func._schema.arguments, strict=False) if writes(spec)]
-        for tensor in made:
-            if any(tensor is one for one in changed):
-                known.set(tensor, OTHER if values else FILL)
-            else:
-                known.allocated(tensor, OTHER if values else FILL)
-            if values:
-                known.values.add(address(tensor))
+        values = any(map(self.provenance.is_value, used))
+        self._flagged(made, changed, OTHER if values else FILL)
         if values:
+            self.provenance.values.update(map(address, [*made, *changed]))
             reads = name in ("_local_scalar_dense", "is_nonzero")
             self.say(f"{self._name(name)} {READS if reads else 'computes with values outside a kernel'}")
 
@@ -252,14 +269,3 @@ def spoil(tensor: torch.Tensor, poison: bool) -> None:
 def whole(tensor: torch.Tensor) -> torch.Tensor:
     """All that its memory has room for."""
     return _as_strided(tensor, (held(tensor) // itemsize(tensor),), (1,), 0)
-
-
-@functools.lru_cache(maxsize=1024)
-def written_by(func: Any) -> tuple[tuple[int, str], ...]:
-    """Position and name of the arguments that an operation changes."""
-    return tuple((at, one.name) for at, one in enumerate(func._schema.arguments) if writes(one))
-
-
-def writes(argument: Any) -> bool:
-    """Whether an operation changes this argument of its schema."""
-    return argument.alias_info is not None and argument.alias_info.is_write

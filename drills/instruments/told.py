@@ -159,12 +159,12 @@ class Told:
 
     def _contents(self, place: int) -> str:
         """A digest of what was put there by neither kernels nor copies of inputs; "" where there is nothing such."""
-        book = self.provenance.books.get(place)
+        book = self.provenance.book(place)
         if book is None or not book.filled or place in self.inputs:
             return ""
         data = self._bytes(place, held(book.keep))
         if book.flags is None:
-            return "" if book.kernel else f" {_digest(data).hex()}"
+            return f" {_digest(data).hex()}"
         told = (UNSEEN if book.brought else BY_HAND)[book.flags.numpy()]
         if not told.any():
             return ""

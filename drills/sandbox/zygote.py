@@ -33,7 +33,13 @@ KINDS = {
 }
 """What can be forked: the module whose `serve(sock, config)` the child runs. descriptors: a socket, then output."""
 
-FOR_CALLS = ("triton.language", "drills.sandbox.worker", "drills.sandbox.alone", "drills.instruments.interpreter")
+FOR_CALLS = (
+    "triton.language",
+    "drills.sandbox.worker",
+    "drills.sandbox.alone",
+    "drills.instruments.interpreter",
+    "drills.instruments.one_call",
+)
 FOR_COMPILING = (
     "triton.compiler",
     "triton.compiler.code_generator",

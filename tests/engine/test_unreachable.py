@@ -9,13 +9,14 @@ import pytest
 import torch
 
 from drills.catalog import ROOT
-from drills.instruments import geometry, own_words, sources
+from drills.instruments import geometry, operations, own_words, sources
 from drills.instruments.intact import Held, Intact, _reached, numbers_dicts
 from drills.instruments.provenance import COPY, FILL, KERNEL, OTHER, Provenance
 from drills.instruments.witness import LARGEST, Private, Witness
 
 SHUT = """
-import abc, inspect, sys
+import abc, inspect, logging, signal, sys
+import torch
 from collections.abc import Mapping
 from drills.sandbox import unreachable, wire
 from drills.sandbox.wire import Message
@@ -43,6 +44,22 @@ assert refused(lambda: type(own).__dict__["__globals__"].fget.__closure__)
 assert refused(lambda: setattr(Message, "head", 1), TypeError)
 assert refused(lambda: numbers().gi_frame)
 assert not [one for one in below(object) if one.__module__.startswith("drills")]
+
+seen = []
+signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(frame))
+ours = compile("def call(function): secret = 1; return function()", wire.__file__, "exec")
+names = {}
+exec(ours, names)
+names["call"](lambda: (signal.raise_signal(signal.SIGUSR1), seen.append(logging.currentframe())))
+assert [one.f_code.co_name for one in seen] == ["<lambda>", "<lambda>"]
+assert [one.f_back for one in seen] == [None, None]
+names["call"](lambda: seen.append(sys._getframe(1)))
+assert (seen[2].f_code.co_name, seen[2].f_locals, seen[2].f_globals, seen[2].f_builtins) == ("call", {}, {}, {})
+assert inspect.currentframe().f_globals is globals() and (lambda: inspect.currentframe().f_back)().f_locals is globals()
+
+assert refused(lambda: torch.library.Library("aten", "IMPL"), PermissionError)
+assert refused(lambda: torch.library.Library("_", "IMPL", "CPU"), PermissionError)
+torch.library.Library("of_my_own", "DEF")
 
 assert own.__globals__ is globals() and own.__defaults__ == (2,) and own.__closure__ is None
 own.__defaults__ = (3,)
@@ -220,3 +237,41 @@ def test_results_are_sealed_as_they_were_last_seen():
     assert torch.equal(other, -shown)
     assert isinstance(unknown, Opaque) and number == 2.5
     assert torch.equal(seal(result, {}), result)
+
+
+def test_a_tensor_in_a_part_of_another_ones_memory_is_known():
+    whole, given = torch.zeros(8), torch.zeros(8)
+    known = Provenance({"x": given})
+    known.allocated(whole, KERNEL)
+    assert not any(map(known.is_disguised, (whole, whole[2:], given[1:], torch.zeros(8))))
+    assert all(known.is_disguised(torch.from_numpy(one.numpy()[:6])) for one in (whole, given))
+
+
+def test_an_input_that_is_given_other_memory_is_as_it_was():
+    given, other = torch.zeros(8), torch.ones(8)
+    known = Provenance({"x": given})
+    given.data = other
+    assert known.source(given) == "" and known.is_data(known.inputs["x"]) and known.moved() == []
+    known.inputs["x"].untyped_storage().resize_(1 << 20)
+    assert known.moved() == ["x"]
+
+
+def test_nothing_is_known_of_memory_that_was_moved():
+    tensor = torch.zeros(8)
+    known, place = Provenance({}), geometry.address(tensor)
+    known.allocated(tensor, KERNEL)
+    tensor.data = torch.zeros(8)
+    assert known.book(place) is not None
+    known.books[place].keep.untyped_storage().resize_(1 << 20)
+    assert known.book(place) is None
+
+
+def test_only_torchs_own_operations_are_known():
+    library = torch.library.Library("called_as_torchs", "DEF")
+    library.define("clone(Tensor x) -> Tensor")
+    library.impl("clone", lambda x: x + 1, "CPU")
+    assert operations.of_torch(torch.ops.called_as_torchs.clone.default) is None
+    assert operations.of_torch(torch.ops.aten.mul.Tensor) is None
+    known = operations.of_torch(torch.ops.aten.copy_.default)
+    assert (known.name, known.is_view, known.written) == ("copy_", False, ((0, "self"),))
+    assert operations.of_torch(torch.ops.aten.select.int).is_view
