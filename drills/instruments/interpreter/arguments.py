@@ -24,7 +24,7 @@ def argument(param: jit.KernelParam, value: Any) -> Any:
     """One argument as the kernel sees it: a tensor or pointer of the type that the JIT would give it."""
     if param.is_constexpr:
         return plainly(tl.core._unwrap_if_constexpr(value))
-    made = converted(value, param.name)
+    made = converted(value, param.name, folds=not param.do_not_specialize)
     fixed = param.annotation_type
     if fixed and isinstance(value, (bool, int, float)) and not fixed.startswith("*"):
         kind = named(fixed)
@@ -40,17 +40,23 @@ def plainly(value: Any) -> Any:
     return value if kind is None or type(value) in CONSTANTS else getattr(kind, "__pos__", kind.__str__)(value)
 
 
-def converted(value: Any, name: str) -> Any:
-    """A run-time value by its own type. Pointers remember the parameter `name` that they came from."""
+def converted(value: Any, name: str, folds: bool = True) -> Any:
+    """A run-time value by its own type. Pointers remember the parameter `name` that they came from.
+
+    folds: whether the compiler makes a plain integer of a 1, which is remembered too.
+    """
     if isinstance(value, tuple):
-        return tupled((converted(item, f"{name}.{i}") for i, item in enumerate(value)), fields_of(value))
+        return tupled((converted(item, f"{name}.{i}", folds) for i, item in enumerate(value)), fields_of(value))
     if isinstance(value, plain.TensorDescriptor):
         made = plain._implicit_cvt(value)
         made.handle.base.origin = name
         return made
     if isinstance(value, (bool, int, float)):
         kind = named(natural(value, specialize=False)[0])
-        return tl.tensor(plain.TensorHandle(_number(value, kind), kind), kind)
+        made = tl.tensor(plain.TensorHandle(_number(value, kind), kind), kind)
+        if folds and type(value) is int and value == 1:
+            made.handle.folded = True
+        return made
     if hasattr(value, "data_ptr"):
         kind = named(natural(value, specialize=False)[0])
         handle = plain.TensorHandle(np.array([pointer(plain._unwrap_tensor(value))], dtype=np.uint64), kind)

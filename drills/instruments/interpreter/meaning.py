@@ -16,9 +16,25 @@ from triton.runtime import interpreter as plain
 
 from drills.instruments.interpreter.arithmetic import numpy_type
 from drills.instruments.interpreter.shortcuts import Shortcuts
-from drills.instruments.interpreter.syntax import ASSIGN, BOTH, EITHER, NOT, VALUE
+from drills.instruments.interpreter.syntax import ASSIGN, BOTH, EITHER, NOT, VALUE, is_inside
 
 NUMBERS = (bool, int, float)
+PYTHONS = frozenset(
+    (
+        "eval",
+        "exec",
+        "compile",
+        "__import__",
+        "__build_class__",
+        "open",
+        "globals",
+        "locals",
+        "vars",
+        "setattr",
+        "delattr",
+    )
+)
+"""Python's own that a kernel has no use for and that lead out of it."""
 
 
 class Semantic(Shortcuts, plain.TritonSemantic):
@@ -43,7 +59,9 @@ class Meaning:
     def __init__(self, semantic: Semantic) -> None:
         self.semantic = semantic
         self.builtins = {
-            **vars(builtins),
+            **{name: one for name, one in vars(builtins).items() if name not in PYTHONS},
+            "getattr": attribute,
+            "isinstance": instance,
             "range": self.range,
             "max": functools.partial(self.extreme, builtins.max, semantic.maximum),
             "min": functools.partial(self.extreme, builtins.min, semantic.minimum),
@@ -102,3 +120,20 @@ class Meaning:
         held = numpy_type(kind)
         for number in builtins.range(*(int(bound.handle.data.item()) for bound in bounds)):
             yield tl.tensor(plain.TensorHandle(np.array([number], dtype=held), kind), kind)
+
+
+def attribute(value: Any, name: str, *default: Any) -> Any:
+    """getattr, as far as a kernel may name attributes."""
+    if is_inside(name):
+        raise TypeError(f"a kernel has no attribute {name}: only Python has that, not a GPU")
+    return getattr(folded(value), name, *default)
+
+
+def instance(value: Any, kinds: Any) -> bool:
+    """isinstance."""
+    return isinstance(folded(value), kinds)
+
+
+def folded(value: Any) -> Any:
+    """What a value is to the compiler: an argument that is 1 is a plain integer there."""
+    return 1 if isinstance(value, tl.tensor) and hasattr(value.handle, "folded") else value

@@ -1,7 +1,8 @@
 """Rewrites a kernel's source so that Python runs it with the meaning that Triton's compiler gives it.
 
 Assignments turn numbers into tensors (x += 1 too); `and`, `or`, `not` work element by element on blocks; annotations
-and defaults are taken off. Line numbers stay the learner's.
+and defaults are taken off. Line numbers stay the learner's. A branch that the compiler never sees is run here if a test
+has another result here: so no branch may look at the Python behind Triton's values and functions.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ from drills.instruments import sources
 
 ASSIGN, BOTH, EITHER, NOT, VALUE = "__assigned__", "__both__", "__either__", "__negated__", "__value__"
 """Names under which the rewritten code finds its helpers."""
+
+INSIDE = frozenset(("handle", "fn"))
+"""What leads from Triton's values and functions to Python's; so does whatever begins with two underscores."""
+
+SINGLE = (None, True, False)
 
 _definitions: dict[str, dict[tuple[str, int], str]] = {}
 
@@ -57,11 +63,34 @@ def rewritten(function: Callable) -> CodeType | None:
     if not isinstance(definition, ast.FunctionDef):
         return None
     _bare(definition)
+    if not code.co_filename.startswith(sources.TRITON):
+        _stay_outside(definition)
     Rewriter().visit(definition)
     ast.fix_missing_locations(tree)
     ast.increment_lineno(tree, first - 1)
     code = compile(tree, filename=function.__code__.co_filename, mode="exec", dont_inherit=True)
     return next(const for const in code.co_consts if isinstance(const, CodeType))
+
+
+def is_inside(name: str) -> bool:
+    """Whether an attribute of this name is Python's affair, and no kernel's."""
+    return name in INSIDE or name.startswith("__")
+
+
+def _stay_outside(definition: ast.FunctionDef) -> None:
+    """TypeError if the kernel names such an attribute, or asks whether two things are one object."""
+    for node in ast.walk(definition):
+        named = [node.attr] if isinstance(node, ast.Attribute) else getattr(node, "kwd_attrs", ())
+        for name in filter(is_inside, named):
+            raise TypeError(f"a kernel has no attribute {name}: only Python has that, not a GPU")
+        identities = isinstance(node, ast.Compare) and any(isinstance(one, (ast.Is, ast.IsNot)) for one in node.ops)
+        if identities and not all(map(_is_single, node.comparators)):
+            raise TypeError("a kernel compares by ==: is may be asked of None, True and False only")
+
+
+def _is_single(node: ast.expr) -> bool:
+    """Whether it is None, True or False."""
+    return isinstance(node, ast.Constant) and any(node.value is one for one in SINGLE)
 
 
 def bound(function: Callable, code: CodeType | None, names: dict, defaults: Any, keywords: Any) -> FunctionType:
