@@ -14,7 +14,8 @@ refuses Python that is no kernel. It goes there with so many of its specialisati
 `gate_alike`). It is run for sm_80, whose front end takes nothing that sm_90's does not. Machine code (so also ptxas,
 shared memory, registers, spills, access widths and TF32) takes ten times as long: 0.18 s. It is made of one
 specialisation of each family, the one with the largest tile a thread and the most known alignment, which needs the most
-shared memory and registers and has the widest accesses. A family is a kernel with its flags:
+shared memory and registers and has the widest accesses; of several if none has the largest of all extents, unless all
+tiles are small. A family is a kernel with its flags, and with what its sizes and types decide in its text:
 
 - if it (or a helper that it calls) uses tl.dot: by warps, stages, and values of 16 bits or of more;
 - if it uses atomics: by warps, stages, and the types of what they may change (all, where that is not clear);

@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from drills.instruments.gate_bodies import file_of
-from drills.instruments.gate_kinds import TENSOR, TYPES, Kind, Known, Note, Unclear
-from drills.instruments.gate_spec import POINTS, Spec
+from drills.instruments.gate_kinds import RANGE, TENSOR, TYPES, Kind, Known, Note, Unclear
+from drills.instruments.gate_spec import POINTS, Spec, is_size
 from drills.instruments.gate_text import Text, first
 from drills.instruments.gate_walk import Walk
 
@@ -53,13 +53,23 @@ WIDE = 1 << 10
 class View:
     """What the front end sees of a launch. group: the kernel. traits: what it could fail by, as hashes.
 
-    way: of which the largest and the smallest are seen. size: by which they are.
+    way: of which the largest and the smallest are seen. size: by which they are. mode: the way, as far as sizes and
+    types decide it. extents: of the constants that what is made depends on, the sizes. most: elements of its largest
+    tensor, at most.
     """
 
     group: str
     traits: frozenset[int]
     way: int
     size: int
+    mode: int = 0
+    extents: tuple[tuple[str, int], ...] = ()
+    most: float = math.inf
+
+    def covers(self, other: View) -> bool:
+        """Whether the other does the same in no place with more."""
+        mine = dict(self.extents)
+        return self.mode == other.mode and all(mine.get(name, 0) >= value for name, value in other.extents)
 
 
 def view(text: Text, spec: Spec) -> View:
@@ -71,7 +81,7 @@ def view(text: Text, spec: Spec) -> View:
         walk = Walk(text, spec.line, _given(spec), tuple(kinds), *_circumstances(text, spec))
     except (Unclear, RecursionError):
         alone = hash((group, spec.front))
-        return View(group, frozenset([alone]), alone, 0)
+        return View(group, frozenset([alone]), alone, 0, extents=_sizes(spec, spec.constants))
     way = hash((group, tuple((note.value, note.place) for note in walk.notes if note.how == "if")))
     extents = [value for value, _ in {(note.value, note.of) for note in walk.notes if note.how == "side"}]
     size = math.prod(one for one in extents if one > 0)
@@ -85,7 +95,10 @@ def view(text: Text, spec: Spec) -> View:
     if size > LARGE or any(one > WIDE for one in extents):
         traits.add(hash((group, spec.front)))
     pointers = tuple(one for one in kinds if walk.strict and POINTS.search(one[1]))
-    return View(group, frozenset(traits), hash((way, pointers)), size)
+    counted = ("side", "is") if walk.strict else ("side",)
+    made_of = walk.blurred.union(*(note.of for note in walk.notes if note.how in counted))
+    mode, extents = _mode(walk, spec), _sizes(spec, made_of)
+    return View(group, frozenset(traits), hash((way, pointers)), size, mode, extents, _most(walk, extents))
 
 
 def enough(views: Sequence[View], seen: Collection[int]) -> list[int]:
@@ -108,6 +121,33 @@ def enough(views: Sequence[View], seen: Collection[int]) -> list[int]:
         left -= views[best].traits
         chosen.append(best)
     return chosen
+
+
+def _sizes(spec: Spec, names: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """Those of these constants that are sizes."""
+    held = ((name, spec.constants.get(name)) for name in sorted(names))
+    return tuple((name, value) for name, value in held if is_size(value))
+
+
+def _mode(walk: Walk, spec: Spec) -> int:
+    """What is the same for launches that do the same in tiles of different sizes. Flags are left out."""
+    tests = [note for note in walk.notes if note.how == "if"]
+    decided = [note for note in tests if TYPES in note.of or _sizes(spec, note.of)]
+    types = walk.those([TYPES]) if TYPES in walk.blurred else ()
+    return hash((types, *((note.value, note.place) for note in decided)))
+
+
+def _most(walk: Walk, extents: tuple[tuple[str, int], ...]) -> float:
+    """The most elements of a tensor: of all ranges together, of all extents together, or of one that is filled."""
+    if walk.blurred:
+        return math.inf
+    ranges = math.prod(note.value for note in walk.notes if note.how == "side" and note.place[-1] == RANGE)
+    shapes: dict[Any, list[int]] = {}
+    for note in walk.notes:
+        if note.how == "side":
+            shapes.setdefault(note.place[:-1], []).append(note.value)
+    spanned = math.prod(value for _, value in extents)
+    return math.prod(walk.literals) * max([ranges, spanned, *map(math.prod, shapes.values())])
 
 
 def _given(spec: Spec) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from drills.instruments.gate_bodies import body_of
-from drills.instruments.gate_kinds import OTHER, SHAPE, TENSOR, TYPES, Kind, Known, Unclear, mixed
+from drills.instruments.gate_kinds import OTHER, RANGE, SHAPE, TENSOR, TYPES, Kind, Known, Unclear, mixed
 
 if TYPE_CHECKING:
     from drills.instruments.gate_walk import Walk
@@ -271,7 +271,7 @@ class Expressions:
         """The extents of a tensor. A name from outside the function may be any."""
         if any(isinstance(one, ast.Name) and one.id not in self.kinds for one in ast.walk(node)):
             self.walk.strict = True
-        for part, one in enumerate(kind if isinstance(kind, tuple) else (kind,)):
+        for part, one in enumerate(kind) if isinstance(kind, tuple) else ((RANGE, kind),):
             if not isinstance(one, Known) or type(one.value) is not int:
                 self.count(one)
                 self.walk.blurred |= mixed(one).sizes - SHAPE.sizes

@@ -14,6 +14,10 @@ TYPES = "the types"
 """Stands among sizes for what depends on arguments' types."""
 
 
+RANGE = "a range"
+"""Stands where others say which of several extents a "side" is."""
+
+
 class Note(NamedTuple):
     """Something that counts. how: "side", "is", "if", "within" or "mixed". place: the calls, and where. of: its sizes.
 

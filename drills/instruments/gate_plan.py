@@ -28,6 +28,9 @@ FRONT_ARCH = 80
 SETTLE_S = 0.4
 """Seconds without a larger one after which a family's largest goes past the front end before it is asked for."""
 
+ROOM = SHARED[FRONT_ARCH] // 24
+"""Elements of 8 bytes of which three may be in the older target's shared memory at a time, in every stage of a loop."""
+
 MOST_STRIKES = 2
 """Compilations of one kernel that may die or run out of time before the rest of it is given up."""
 
@@ -74,6 +77,20 @@ class Entry:
         """What Triton's front end sees of it."""
         return view(self.text, self.spec)
 
+    @cached_property
+    def small(self) -> bool:
+        """Whether no tensor of it is so large that shared memory might not do; those with products are never small."""
+        multiplies = self.text.says(self.spec.line, PRODUCTS)
+        return not multiplies and self.view.most * max(1, self.spec.num_stages) <= ROOM
+
+    def stands_for(self, other: Entry) -> bool:
+        """Whether what is true of the largest is true of it, with respect to the other, which is of its family."""
+        if self.small:
+            return self.spec.rank >= other.spec.rank
+        if not (self.spec.absent <= other.spec.absent and self.view.covers(other.view)):
+            return False
+        return self.view.extents != other.view.extents or self.spec.rank >= other.spec.rank
+
     def told_by(self, arch: int, most: bool) -> bool:
         """Whether the newer target makes this one needless: nothing differs, and what is known to fit there fits here.
 
@@ -90,15 +107,16 @@ class Entry:
         """What tells its shared memory, if that is known."""
         return self.done.get((arch, Depth.FULL)) or self.done.get((arch, Depth.LOWERED))
 
-    def fits_beside(self, half: Entry | None, arch: int) -> bool:
+    def fits_beside(self, halves: list[Entry], arch: int) -> bool:
         """Whether float32 values take so little shared memory that it need not be looked at.
 
-        half: the largest of its kin with 16-bit values, which take half as much; it may have a quarter.
+        halves: the largest of its kin with 16-bit values, which take half as much; one that is as large as this, and
+        does the same, may have a quarter.
         """
-        if half is None or self.spec.reads_half or half.spec.size < self.spec.size:
-            return False
-        made = half.lowered(arch)
-        return made is None or (made.ok and made.shared <= SHARED[arch] // 4)
+        alike = [one for one in halves if one.view.covers(self.view) and one.spec.size >= self.spec.size]
+        made = [one.lowered(arch) for one in alike]
+        fits = (one is None or (one.ok and one.shared <= SHARED[arch] // 4) for one in made)
+        return not self.spec.reads_half and bool(alike) and all(fits)
 
     @cached_property
     def unfit(self) -> Any:
@@ -153,9 +171,9 @@ class Plan:
         self.thorough = thorough
         self.figures = figures
         self.entries: dict[tuple[str, str], Entry] = {}
-        self.largest: dict[tuple[str, int, str], tuple[Entry, float]] = {}
+        self.largest: dict[tuple[str, str, int], list[tuple[Entry, float]]] = {}
         self.most: dict[tuple[str, str, int], Entry] = {}
-        self.halves: dict[tuple[str, str, int, int], Entry] = {}
+        self.halves: dict[tuple[str, str, int, int], list[Entry]] = {}
         self.exercises: dict[str, dict[tuple[str, str], Entry]] = {}
         self.fronts: dict[str, tuple[Any, list[Entry]]] = {}
         self.strikes: Counter = Counter()
@@ -175,26 +193,25 @@ class Plan:
             del mine[old]
         fresh = key not in self.entries
         mine[key] = self.entries.setdefault(key, entry)
-        for arch in ARCHS:
-            family = (entry.sha256, arch, self.family(entry))
-            best = self.largest.get(family)
-            if best is None or entry.spec.rank > best[0].spec.rank:
-                self.largest[family] = (mine[key], now)
         one = mine[key]
+        best = self.largest.setdefault((entry.sha256, *self.family(one)), [])
+        if not any(other.stands_for(one) for other, _ in best):
+            best[:] = [(other, at) for other, at in best if not one.stands_for(other)] + [(one, now)]
         if one.multiplies:
-            for most, kind in ((self.most, one.kernel), (self.halves, one.kin if one.spec.reads_half else None)):
-                if kind is not None:
-                    most[kind] = max(most.get(kind, one), one, key=lambda other: other.spec.rank)
+            self.most[one.kernel] = max(self.most.get(one.kernel, one), one, key=lambda other: other.spec.rank)
+            if one.spec.reads_half:
+                self.halves.setdefault(one.kin, []).append(one)
         return mine[key] if fresh else None
 
-    def family(self, entry: Entry) -> str:
-        """What specialisations share of which only the largest goes past the front end."""
+    def family(self, entry: Entry) -> tuple[str, int]:
+        """What specialisations share of which only the largest go past the front end."""
         if self.thorough:
-            return entry.spec.text
+            return entry.spec.text, 0
         says, line = entry.text.says, entry.spec.line
         atomics = says(line, ATOMICS)
         targets = entry.text.targets(line) if atomics else None
-        return entry.spec.family(products=says(line, PRODUCTS), atomics=atomics, targets=targets)
+        alike = entry.spec.family(products=says(line, PRODUCTS), atomics=atomics, targets=targets)
+        return alike, -1 if entry.small else entry.view.mode
 
     def wanted(self, only: str | None = None) -> Iterator[tuple[Entry, int, Depth]]:
         """(entry, arch, depth) of all that should become known: front ends first, then what goes further.
@@ -203,7 +220,8 @@ class Plan:
         """
         best = {
             (id(entry), arch): self._depth(entry, arch)
-            for (_, arch, _), (entry, _) in self.largest.items()
+            for entry, _ in self._largest()
+            for arch in ARCHS
             if self.thorough or not entry.told_by(arch, self._is_most(entry))
         }
         seen = set()
@@ -223,7 +241,11 @@ class Plan:
             return Depth.FULL
         if self.figures and (entry.plain or (arch == ARCHS[0] and self._is_most(entry))):
             return Depth.FULL
-        return Depth.TILES if entry.fits_beside(self.halves.get(entry.kin), arch) else Depth.LOWERED
+        return Depth.TILES if entry.fits_beside(self.halves.get(entry.kin, []), arch) else Depth.LOWERED
+
+    def _largest(self) -> Iterator[tuple[Entry, float]]:
+        """The largest of all families, and since when they are."""
+        return (one for family in self.largest.values() for one in family)
 
     def _is_most(self, entry: Entry) -> bool:
         """Whether it is the largest of a kernel that multiplies."""
@@ -266,10 +288,10 @@ class Plan:
 
         waiting: the exercise whose reports are waited for. only: nothing else than this exercise's is given out.
         """
-        since = {(id(entry), arch): at for (_, arch, _), (entry, at) in self.largest.items()}
+        since = {id(entry): at for entry, at in self._largest()}
         urgent = self._of(waiting) if waiting is not None else ()
         for entry, arch, depth in self.open(only):
-            if depth is not Depth.FRONT and id(entry) not in urgent and now - since[id(entry), arch] < SETTLE_S:
+            if depth is not Depth.FRONT and id(entry) not in urgent and now - since[id(entry)] < SETTLE_S:
                 continue
             entry.asked.add((arch, depth))
             known = self._foregone(entry)

@@ -91,8 +91,12 @@ class Spec:
 
         More shared memory, registers and wider accesses come with the last two, so the highest stands for the rest.
         """
-        absent = sum(value is None for value in self.constants.values())
-        return -absent, self.reads_half, self.size - math.log2(self.num_warps), len(self.divisible), self.text
+        return -len(self.absent), self.reads_half, self.size - math.log2(self.num_warps), len(self.divisible), self.text
+
+    @cached_property
+    def absent(self) -> frozenset[str]:
+        """Arguments that it has not been given."""
+        return frozenset(name for name, value in self.constants.items() if value is None)
 
     @cached_property
     def size(self) -> float:

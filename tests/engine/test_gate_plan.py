@@ -471,6 +471,45 @@ def test_a_product_of_float32_in_a_larger_tile_or_another_block_is_lowered(unlik
     assert (1, 90, LOWERED) in further(made)
 
 
+SQUARE = "x += tl.dot(tl.zeros([B, B], tl.float16), tl.zeros([B, B], tl.float16))"
+
+
+def further_of(line: str, *differing: dict) -> list[tuple[int, int, Depth]]:
+    """What is wanted beyond the front end of the kernel with this line."""
+    made = Plan(1.0, False, figures=False)
+    for more in differing:
+        made.add("x", in_file(line, **dict(more)), 0.0)
+    return further(made)
+
+
+def test_a_product_of_float32_is_lowered_where_the_type_decides_what_is_done():
+    halves, wide = {"signature": HALF}, {"signature": WIDE}
+    assert further_of(SQUARE, halves, wide) == [(0, 90, LOWERED), (1, 90, TILES)]
+    by_type = f"if v.dtype.element_ty == tl.float32: {SQUARE}"
+    assert further_of(by_type, halves, wide) == [(0, 90, LOWERED), (1, 90, LOWERED)]
+
+
+def test_a_tile_is_not_small_for_another_constant_that_is_large():
+    large, small = {"signature": {"B": (C, 128), "D": (C, 1)}}, {"signature": {"B": (C, 16), "D": (C, 1 << 30)}}
+    assert further_of(SQUARE, large, small) == [(0, 90, LOWERED)]
+    assert further_of(SQUARE, small, large) == [(1, 90, LOWERED)]
+    both = SQUARE.replace("[B, B]", "[B, D]", 1)
+    assert len(further_of(both, large, small)) == 2
+
+
+def test_what_a_size_decides_makes_families():
+    one, two = {"signature": {"D": (C, 1)}}, {"signature": {"D": (C, 2)}}
+    assert further_of(SQUARE, one, two) == [(1, 90, LOWERED)]
+    assert further_of(f"if D == 1: {SQUARE}", one, two) == [(0, 90, LOWERED), (1, 90, LOWERED)]
+
+
+def test_tiles_that_fit_in_any_case_are_one_family():
+    tiles = [{"signature": {"D": (C, one), "B": (C, other)}} for one, other in ((16, 64), (64, 16))]
+    line = "x += tl.zeros([B, D], tl.float32)"
+    assert len(further_of(line, *tiles)) == 1
+    assert len(further_of(line, *tiles, {"signature": {"D": (C, 1024), "B": (C, 64)}})) == 2
+
+
 def test_without_figures_no_machine_code_is_made_of_what_it_cannot_refuse():
     def asks(line: str) -> list[tuple[int, int, Depth]]:
         made = Plan(1.0, False, figures=False)
