@@ -100,7 +100,7 @@ def partial_attention(
     BLOCK_D = triton.next_power_of_2(D)
     # 512 elements a step and warp. Where programs are few, each has the more warps: about 1,024 in all, to 8.
     warps = min(8, triton.next_power_of_2(triton.cdiv(1024, max(1, num_splits * H))))
-    BLOCK_L = max(2, min(64, 512 // BLOCK_D)) * warps
+    BLOCK_L = max(1, min(64, 512 // BLOCK_D)) * warps
     partial_attention_kernel[(num_splits * H,)](
         q.contiguous(), k, v, m, l, o, H, L, triton.cdiv(L, num_splits), scale,
         *k.stride(), *v.stride(), D, BLOCK_L, BLOCK_D, num_warps=warps,
