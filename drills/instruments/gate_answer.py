@@ -33,6 +33,9 @@ INTACT = "the compiler as it was"
 WORDS = "the words of Triton's language"
 """And where its vocabulary is kept, taken at the same time."""
 
+REASON = re.compile(r"^Currently we only support .*$", re.MULTILINE)
+"""What a pass says to stderr before it gives up; the diagnostic that follows says no more than that it failed."""
+
 DIAGNOSTIC = re.compile(r"^(.+?):(\d+):\d+: error: (.*)$", re.MULTILINE)
 
 
@@ -171,7 +174,8 @@ def explain(error: BaseException, graded: Any, kernel: Any, log: str) -> dict[st
             return failed("compile_error", text, starts[source] + node.lineno - 1, type(node).__name__)
     for place, line, said in DIAGNOSTIC.findall(log):
         if place == graded.path:
-            return failed("compile_error", said, int(line))
+            reason = REASON.search(log)
+            return failed("compile_error", reason[0] if reason else said, int(line))
     return failed("compile_error", text)
 
 

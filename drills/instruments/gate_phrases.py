@@ -51,6 +51,10 @@ NODES = {
 """Kinds of Python syntax that Triton does not compile."""
 
 ERRORS = (
+    (
+        r"only support tensor pointer usages inside a `scf::ForOp`",
+        "A while loop cannot carry a block pointer: advance it in a for loop over range, or make it anew in each turn.",
+    ),
     (r"num_warps must be a power of 2", "num_warps must be 1, 2, 4, 8, 16 or 32."),
     (
         r"no attribute '?(append|extend|pop|insert)\b|'(append|extend|pop|insert)' is not in list",

@@ -164,6 +164,16 @@ def returns_from_a_loop(x, n, B: tl.constexpr):
 
 
 @triton.jit
+def carries_a_block_pointer(x, n, B: tl.constexpr):  # here: advance it in a for loop over range
+    at = tl.make_block_ptr(x, (n,), (1,), (0,), (B,), (0,))
+    i = 0
+    while i < n:
+        tl.store(at, tl.load(at, boundary_check=(0,)) + 1.0, boundary_check=(0,))
+        at = tl.advance(at, (B,))
+        i += B
+
+
+@triton.jit
 def decides_for_a_block(x, n, B: tl.constexpr):
     v = tl.load(x + tl.arange(0, B))
     if v > 0:  # here: use tl.where
