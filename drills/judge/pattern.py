@@ -55,6 +55,10 @@ def not_finite(exercise: Exercise, args: Args, shown: Comparison) -> str:
         return f"{name} is -inf everywhere: is something with scores taken for empty, or read before it is written?"
     if bool(bad.all()):
         return f"{name} is {what} everywhere: is it written, and is what the exponent is shifted by finite?"
+    if bool((shown.got[bad] == -torch.inf).all()):
+        place = f"{int(bad.sum())} of {bad.numel()} elements"
+        ask = "taken for empty, or is the maximum that is subtracted that of other rows?"
+        return f"{name} is -inf in {place}, where there is something: is it {ask}"
     rest = "right" if bool((bad == shown.wrong).all()) else "wrong"
     return f"{name} is {what} in {int(bad.sum())} of {bad.numel()} elements and {rest} elsewhere."
 
@@ -69,6 +73,22 @@ def constant(exercise: Exercise, args: Args, shown: Comparison) -> str:
     if bool((shown.got == first).all()):
         return f"{shown.output.name} is {words.number(float(first))} everywhere: is the result stored?"
     return ""
+
+
+def rows_of_zeros(exercise: Exercise, args: Args, shown: Comparison) -> str:
+    """Rows that hold nothing but 0, where they should, beside others that are right: all of their weights vanished."""
+    if shown.output.kind != "value" or shown.wrong.dim() < 2:
+        return ""
+    wrong = shown.wrong_rows
+    if not bool(wrong.any()) or bool(wrong.all()) or bool((shown.got[wrong] != 0).any()):
+        return ""
+    if where(exercise, args, shown):
+        return ""  # an empty state, of which some_rows says more
+    place = words.rows(wrong, axes_of_result(exercise, shown.index))
+    return (
+        f"{shown.output.name} is 0 in {place}, though something weighs there: is it taken for empty, or is the maximum "
+        "that is subtracted that of other rows?"
+    )
 
 
 def copy_of_input(exercise: Exercise, args: Args, shown: Comparison) -> str:
@@ -162,7 +182,7 @@ def some_rows(exercise: Exercise, args: Args, shown: Comparison) -> str:
         if size > 2 and chosen == list(range(1, size)) and not uneven:
             return f"Only the first {name} is right: check the offset from one {name} to the next."
     place = words.rows(wrong, axes)
-    return f"Wrong only in {place}." if "rows" not in place else ""
+    return f"Wrong only in {place}." if "rows" not in place and not _small(shown) else ""
 
 
 def rounding(exercise: Exercise, args: Args, shown: Comparison) -> str:
@@ -174,7 +194,12 @@ def rounding(exercise: Exercise, args: Args, shown: Comparison) -> str:
         error = f"The error is {words.number(round(most, 1))} times the tolerance, as rounding would make it"
     else:
         error = "The error is as rounding would make it, and there must be none here"
-    return f"{error}: keep weights, sums and s in float32 and cast only where you store."
+    if any(isinstance(x, torch.Tensor) and x.is_floating_point() and x.dtype != torch.float32 for x in args):
+        return f"{error}: keep weights, sums and s in float32 and cast only where you store."
+    return (
+        f"{error}. No input is in half precision: is anything cast to it, a constant such as log2(e) cut short, "
+        "or a term of little weight left out?"
+    )
 
 
 def _small(shown: Comparison) -> bool:
@@ -199,6 +224,7 @@ def all_of_it(exercise: Exercise, args: Args, shown: Comparison) -> str:
 PATTERNS: tuple[Callable[[Exercise, Args, Comparison], str], ...] = (
     not_finite,
     constant,
+    rows_of_zeros,
     copy_of_input,
     ratio,
     short_constant,

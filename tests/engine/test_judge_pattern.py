@@ -52,6 +52,7 @@ def set_to(value, *where):
         (set_to(9.0, 0), "Only the first position is wrong"),
         (set_to(9.0, slice(1, None)), "Only the first position is right"),
         (set_to(9.0, (slice(None), 1)), "Wrong only in head 1."),
+        (set_to(0.0, (slice(None), 1)), "v is 0 in head 1, though something weighs there: is it taken for empty, or"),
         (set_to(math.nan, (1, 2, 5)), "v is NaN in 1 of 960 elements and right elsewhere."),
         (set_to(math.nan, slice(None)), "v is NaN everywhere"),
     ],
@@ -99,7 +100,15 @@ def test_a_short_constant_is_a_factor_and_no_offset():
 def test_rounding_looks_like_rounding():
     noise = torch.Generator().manual_seed(1)
     said = likely(lambda v, s, args: (v * (1 + 1e-4 * torch.randn(v.shape, generator=noise)), s))
-    assert "as rounding would make it" in said
+    assert "as rounding would make it. No input is in half precision" in said
+
+
+def test_few_rows_of_a_small_error_are_no_place():
+    """A constant cut short shows first where |s| is largest: the other rows are not right, but within tolerance."""
+    x = torch.tensor([[1.0, 2.0], [3.0, 0.0]])
+    (right,) = LSE2.oracle(x)
+    said = judge.values(LSE2, (x,), ((right * 1.4427 / math.log2(math.e)).float(),)).likely
+    assert "a constant such as log2(e) cut short" in said
 
 
 def test_axes_of_one_element_have_no_other_order():
