@@ -335,9 +335,10 @@ def test_attend_over_blocks_of_16(drill, dtype):
 
 
 @pytest.mark.graded("attend", "value")
-def test_float32_scores_with_half_values(drill):
+@pytest.mark.parametrize("of_scores, of_v", [(torch.float32, torch.float16), (torch.float16, torch.float32)], ids=short)
+def test_scores_of_another_dtype_than_the_values(drill, of_scores, of_v):
     scores, v = scores_and_values(drill.rng)
-    drill.attend(scores, v.half(), 16).agrees()
+    drill.attend(scores.to(of_scores), v.to(of_v), 16).agrees()
 
 
 @pytest.mark.graded("attend", "value")

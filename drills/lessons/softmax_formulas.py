@@ -26,6 +26,7 @@ class Recurrence:
     rescale_l, rescale_o: "keep" for exp(m - m_new), "none", "inverted" for exp(m_new - m).
     pad: score of the columns that fill the last block. shift: is the max subtracted at all?
     guard: is 0 subtracted where the max is -inf? first_step: does an inverted factor skip the first block?
+    divide: is o divided by l after every block, and by nothing at the end?
     half: are the sums kept in the input's dtype? single: computed in float32, for overflow, or in float64?
     block: columns a step; None for the block of the call.
     """
@@ -38,12 +39,16 @@ class Recurrence:
     shift: bool = True
     guard: bool = True
     first_step: bool = True
+    divide: bool = False
     half: bool = False
     single: bool = False
     block: int | None = None
 
     def run(self, x: Tensor, block: int, v: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
-        """x[M, N], v[N, D] → m[M], l[M], and the unnormalized o[M, D] (zeros[M, 0] without v)."""
+        """x[M, N], v[N, D] → m[M], l[M], and the unnormalized o[M, D] (zeros[M, 0] without v).
+
+        With `divide` o is what that leaves, times the last l.
+        """
         block = self.block or block
         real = torch.float32 if self.single else torch.float64
         sums = (x.dtype if v is None else v.dtype) if self.half else real
@@ -63,7 +68,10 @@ class Recurrence:
             w = torch.exp(step - off[:, None])
             l = (l * self.factor(self.rescale_l, m, m_new, off) + w.sum(1)).to(sums)
             o = (o * self.factor(self.rescale_o, m, m_new, off)[:, None] + w @ v[start : start + block]).to(sums)
+            if self.divide:
+                o = o / torch.where(l == 0, 1.0, l)[:, None]
             m = m_new
+        o = o * l[:, None] if self.divide else o
         return m.double(), l.double(), o.double()
 
     def factor(self, how: str, m: Tensor, m_new: Tensor, off: Tensor) -> Tensor:

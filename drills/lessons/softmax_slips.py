@@ -21,7 +21,7 @@ from drills.lessons.softmax_draws import (
     draw_rows,
     with_values,
 )
-from drills.lessons.softmax_formulas import BLOCKS, Recurrence, attended, normalized, stats
+from drills.lessons.softmax_formulas import BLOCKS, Recurrence, attended, in_blocks, normalized, stats
 from drills.lessons.strides import ignoring, reading, swapped, with_strides
 
 STAND_INS = (-5e4, -1e4, -2e4, -3e4, -65504.0, -1e5, -1e6, -1e9, -1e10, -1e30, -1e38, torch.finfo(torch.float32).min)
@@ -37,6 +37,9 @@ FIRST = ("Only the first block of the row was looked at. Loop over all of them, 
 STAND_IN = (
     "A finite number stands in for -inf, and legal scores lie below it. Start m at -inf, load with other=-inf, guard.",
     "no-stand-in-for-",
+)
+DIVIDED = (
+    "o was divided by l after every block, and then carried on as if it were not. Divide once, after the last one."
 )
 STRIDES = "was read as if it were contiguous: use its strides, or copy it with contiguous() first."
 
@@ -70,6 +73,16 @@ def _down_the_columns(x: Tensor, *v_and_block):
     """Of the weights themselves, or of weights that v is then taken with."""
     weights = oracle.softmax(x.t()).t()
     return (weights @ v_and_block[0].double() if v_and_block and isinstance(v_and_block[0], Tensor) else weights,)
+
+
+def _first_rows_of_v(block: int | None):
+    """Every block of scores with the first rows of v: the rows are numbered within the block."""
+
+    def formula(scores: Tensor, v: Tensor, of_call: int = 64):
+        row = torch.arange(len(v)) % (block or of_call)
+        return (oracle.attend(scores, v[row]),)
+
+    return formula
 
 
 def _first_block(right: Callable[..., tuple], fixed: int | None = None) -> Callable[..., tuple]:
@@ -107,6 +120,11 @@ SLIPS = (
     Mistake("attend_down_the_columns", "attend", _down_the_columns, *COLUMNS),
     Mistake("attend_v_turned", "attend", reading(_attend, [1], swapped),
             "The strides of v are swapped: v[n, d] lies at n * v.stride(0) + d * v.stride(1).", ROW),
+    Mistake("attend_first_rows_of_v", "attend", _first_rows_of_v(None),
+            "Every block of scores met the first rows of v. Score n goes with row n of v, start + tl.arange(...).", ROW,
+            cases=with_values(draw_long), variants=tuple(_first_rows_of_v(block) for block in BLOCKS)),
+    Mistake("attend_divided_every_step", "attend", says=DIVIDED, anchor="not-divided-by-l",
+            **in_blocks(attended, Recurrence(divide=True))),
     Mistake("stats_first_block_only", "softmax_stats", says=FIRST[0], anchor=FIRST[1], cases=draw_long,
             **_first_blocks(_stats)),
     Mistake("attend_first_block_only", "attend", says=FIRST[0], anchor=FIRST[1], cases=with_values(draw_long),
