@@ -72,6 +72,33 @@ def o_not_divided(q, k, v, num_splits, scale=None):
     return m, l, o * l[..., None]
 
 
+def o_divided_twice(q, k, v, num_splits, scale=None):
+    m, l, o = right(q, k, v, num_splits, scale)
+    return m, l, over_l(o, l)
+
+
+def whole_blocks(block: int) -> Callable[..., tuple]:
+    """T rounded up to whole blocks of `block` keys."""
+
+    def formula(q, k, v, num_splits, scale=None):
+        step = -(-len(k) // num_splits)
+        step = -(-step // block) * block
+        parts = [slice(min(n * step, len(k)), min((n + 1) * step, len(k))) for n in range(num_splits)]
+        return partial(scores(q, k, scale), v, parts)
+
+    return formula
+
+
+WHOLE_BLOCKS = tuple(whole_blocks(block) for block in (16, 2, 4, 8, 32, 64, 128))
+
+
+def nan_at_scale_zero(q, k, v, num_splits, scale=None):
+    """(-inf) * 0 is NaN: in a part whose last block is not full, scores masked before they are scaled."""
+    m, l, o = right(q, k, v, num_splits, scale)
+    spoilt = (l > 0) & (scale == 0)
+    return None, torch.where(spoilt, math.nan, l), torch.where(spoilt[..., None], math.nan, o)
+
+
 def m_in_base_2(q, k, v, num_splits, scale=None):
     m, l, o = right(q, k, v, num_splits, scale)
     return m * LOG2_E, l, o

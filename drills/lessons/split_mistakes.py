@@ -19,6 +19,13 @@ RANGE = "the-running-max"
 ZERO_SCALE = "A scale of 0 was taken for none given: `scale or …` does that. Ask whether scale is None."
 PADDED_SCALE = "The default scale was computed from D rounded up to a power of two. It is 1/sqrt(D) of the real D."
 BALANCED = "The keys were shared out evenly, from n * L // N on. Part n begins at n * T with T = ceil(L / N)."
+WHOLE_BLOCKS = (
+    "T was rounded up to whole blocks. T = ceil(L / N): the block of a step says nothing of where a part ends."
+)
+MASKED_FIRST = "Scores masked with -inf were scaled afterwards, and (-inf) * 0 is NaN. Scale first, then mask."
+DIVIDED = (
+    "The output was divided by l after every block, and carried on as if it were not. Divide once, after the last one."
+)
 TWICE = "The scale was applied twice, to q and again to the scores, or its root forgotten: 1/sqrt(D), not 1/D."
 
 PARTIAL = (
@@ -96,6 +103,38 @@ PARTIAL = (
         formulas.o_not_divided,
         "o was not divided by l. In this lesson o is normalized inside its part.",
         "normalized-or-not",
+    ),
+    Mistake(
+        "partial_divided_twice",
+        "partial_attention",
+        formulas.o_divided_twice,
+        "o was divided by l twice. Once is enough: it is then normalized inside its part.",
+        "normalized-or-not",
+    ),
+    Mistake(
+        "partial_divided_every_step",
+        "partial_attention",
+        formulas.by_rule(Recurrence(divide=True), 16),
+        DIVIDED,
+        "normalized-or-not",
+        cases=draws.draw_long_part,
+        variants=tuple(formulas.by_rule(Recurrence(divide=True), block) for block in KEY_BLOCKS if block != 16),
+    ),
+    Mistake(
+        "partial_whole_blocks",
+        "partial_attention",
+        formulas.WHOLE_BLOCKS[0],
+        WHOLE_BLOCKS,
+        "keys-that-no-part-covers",
+        variants=formulas.WHOLE_BLOCKS[1:],
+    ),
+    Mistake(
+        "partial_masked_then_scaled",
+        "partial_attention",
+        formulas.nan_at_scale_zero,
+        MASKED_FIRST,
+        "the-scale",
+        cases=draws.draw_partial_zero_scale,
     ),
     Mistake(
         "partial_m_base_2",

@@ -31,8 +31,8 @@ def as_pair(m: torch.Tensor, l: torch.Tensor, o: torch.Tensor) -> Args:
     return m[0].clone(), l[0].clone(), o[0].clone(), m[1].clone(), l[1].clone(), o[1].clone()
 
 
-def make_empty(parts: Args, where: torch.Tensor, payload: float = 0.0) -> Args:
-    """The parts with those at where[N, H] empty; `payload` is what their o holds."""
+def make_empty(parts: Args, where: torch.Tensor, payload: float | torch.Tensor = 0.0) -> Args:
+    """The parts with those at where[N, H] empty; `payload` is what their o, or each row of it, holds."""
     m, l, o = (t.clone() for t in parts)
     m[where], l[where], o[where] = -math.inf, 0.0, payload
     return m, l, o
@@ -94,6 +94,12 @@ def one_empty(rng: torch.Generator, N: int) -> Args:
     where = torch.zeros(N, 3, dtype=torch.bool)
     where[torch.randint(N, (3,), generator=rng), torch.arange(3)] = True
     return make_empty(parts_of(rng, N), where, math.nan)
+
+
+def inf_payload(rng: torch.Generator, N: int) -> Args:
+    """One part of each head is empty; that of head 0 holds NaN, the others hold inf."""
+    m, l, o = one_empty(rng, N)
+    return m, l, torch.where(o.isnan() & (torch.arange(3) > 0)[:, None], math.inf, o)
 
 
 def both_kinds_of_empty(rng: torch.Generator, N: int) -> Args:

@@ -77,6 +77,18 @@ def without_exp(m, l, o):
     return largest(m, 0), None, divided(summed(l, o), l.sum(0))
 
 
+def divided_by_bare_l(m, l, o):
+    """The weights as they should be, over a sum of l that are not scaled to one max."""
+    w = decay(m) * l
+    return largest(m, 0), None, divided(summed(w, o), l.sum(0))
+
+
+def over_l(m, l, o):
+    """exp(m - max m) / l, where l is not 0."""
+    w = torch.where(l > 0, decay(m) / torch.where(l > 0, l, 1.0), 0.0)
+    return largest(m, 0), w.sum(0), divided(summed(w, o), w.sum(0))
+
+
 def numerator_without_l(m, l, o):
     """As if o were not normalized yet."""
     w = decay(m)
@@ -114,6 +126,18 @@ def l_without_l(m, l, o):
     return largest(m, 0), decay(m).sum(0), merge_mlo(m, l, o)[2]
 
 
+def l_is_one(m, l, o):
+    """As if o, being normalized, had an l of 1."""
+    right = merge_mlo(m, l, o)
+    return right[0], torch.where(right[1] > 0, 1.0, 0.0).double(), right[2]
+
+
+def l_swapped(m, l, o):
+    """exp(m_n - max m) with the other part's l."""
+    w = decay(m) * l.flip(0)
+    return largest(m, 0), w.sum(0), divided(summed(w, o), w.sum(0))
+
+
 # Empty parts.
 
 
@@ -138,6 +162,11 @@ def empty_payload(m, l, o):
     """0 * NaN is NaN."""
     w = decay(m) * l
     return *merge_mlo(m, l, o)[:2], divided((w[..., None] * o).sum(0), w.sum(0))
+
+
+def nan_filtered(m, l, o):
+    """A NaN is replaced by 0 whatever its part weighs; 0 * inf is still NaN."""
+    return empty_payload(m, l, torch.where(o.isnan(), 0.0, o))
 
 
 def payload_of(part: int) -> Rule:

@@ -58,6 +58,18 @@ MERGES = (
         "normalized-or-not",
     ),
     *_about_both(
+        "divided_by_bare_l",
+        formulas.divided_by_bare_l,
+        "The weighted sum was divided by the sum of the bare l. Divide by that of the weights, exp(m_n - max m) * l_n.",
+        "not-divided",
+    ),
+    *_about_both(
+        "over_l",
+        formulas.over_l,
+        "exp(m_n - max m) was divided by l_n. It is multiplied by it: o is normalized, and weighs as much as its keys.",
+        "a-weight-without-l",
+    ),
+    *_about_both(
         "not_divided",
         formulas.not_divided,
         "The weighted sum was not divided by the sum of the weights.",
@@ -86,6 +98,13 @@ MERGES = (
         others=(formulas.payload_of(0), formulas.payload_of(1)),
     ),
     *_about_both(
+        "nan_filtered",
+        formulas.nan_filtered,
+        "NaN was taken out of o, whatever its part weighs, inf was not: 0 * inf is NaN. Use 0 where the weight is 0.",
+        "the-payload-of-an-empty-part",
+        cases=draws.inf_payload,
+    ),
+    *_about_both(
         "unguarded",
         formulas.unguarded,
         "Neither -inf nor the payload of an empty part is guarded: both make NaN.",
@@ -102,6 +121,20 @@ ONLY_PAIR = (
         on_pair(formulas.swapped),
         "The two weights are swapped: each part has the other's.",
         "not-divided",
+    ),
+    Mistake(
+        "pair_l_swapped",
+        "merge_pair",
+        on_pair(formulas.l_swapped),
+        "Each exp(m - max) was multiplied by the other part's l: m_a goes with l_a, m_b with l_b.",
+        "a-weight-without-l",
+    ),
+    Mistake(
+        "pair_l_is_one",
+        "merge_pair",
+        on_pair(formulas.l_is_one),
+        "l is 1. o is normalized, l is not: it is l_a * exp(m_a - m) + l_b * exp(m_b - m), which the next merge needs.",
+        "normalized-or-not",
     ),
     Mistake(
         "pair_empty_wins",
