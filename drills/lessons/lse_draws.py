@@ -63,6 +63,12 @@ def draw_payload(rng: torch.Generator) -> Args:
     return o_a, lse_a, o_b, lse_b
 
 
+def draw_inf_payload(rng: torch.Generator) -> Args:
+    """One side of two rows is empty; one of them holds NaN, the other inf."""
+    o_a, lse_a, o_b, lse_b = draw_payload(rng)
+    return o_a, lse_a, torch.where(o_b.isnan(), math.inf, o_b), lse_b
+
+
 def draw_both_kinds(rng: torch.Generator) -> Args:
     """Both of the above."""
     o_a, lse_a, o_b, lse_b = draw_payload(rng)

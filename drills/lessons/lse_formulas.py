@@ -215,6 +215,17 @@ def empty_payload(v, s):
     return (w[..., None] * v).sum(0) / torch.where(total == 0, 1.0, total)[..., None], right(v, s)[1]
 
 
+def nan_filtered(v, s):
+    """A NaN is replaced by 0 whatever its side weighs; 0 * inf is still NaN."""
+    return empty_payload(torch.where(v.isnan(), 0.0, v), s)
+
+
+def heads_first(v, s):
+    """The LSEs [S, H] addressed as [H, S], the result's too."""
+    states, positions, heads = s.shape
+    return right(v, s.reshape(states, heads, positions).transpose(1, 2))[0], None
+
+
 def payload_of(side: int) -> Rule:
     """That of one side only."""
 

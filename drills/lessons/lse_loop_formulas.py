@@ -50,6 +50,27 @@ def first_block(block: int, factor: float) -> Callable[..., tuple]:
     return lambda x: (oracle.lse(x[:, :block]) * factor,)
 
 
+def _of_blocks(x, block: int):
+    """The LSE of every block of the row, [blocks, M]; of the one block that there is in a row without columns."""
+    return torch.stack([oracle.lse(part) for part in x.split(block, 1)] if x.shape[1] else [oracle.lse(x)])
+
+
+def blocks_added(block: int, factor: float) -> Callable[..., tuple]:
+    """The LSEs of the blocks added up; those of blocks with no score left out."""
+
+    def formula(x):
+        each = _of_blocks(x, block)
+        empty = each == -torch.inf
+        return (torch.where(empty.all(0), -torch.inf, torch.where(empty, 0.0, each).sum(0) * factor),)
+
+    return formula
+
+
+def largest_of_blocks(block: int, factor: float) -> Callable[..., tuple]:
+    """The largest of the blocks' LSEs."""
+    return lambda x: (_of_blocks(x, block).amax(0) * factor,)
+
+
 def masked_beginning(block: int, factor: float, guarded: bool) -> Callable[..., tuple]:
     """l is NaN where the first block holds no score; guarded: 1 takes the place of an l that is not positive."""
 

@@ -29,6 +29,12 @@ def no_guard(factor: float) -> tuple:
     return tuple(loops.masked_beginning(block, factor, guarded) for block in loops.BLOCKS for guarded in (True, False))
 
 
+def _of_blocks(id: str, exercise: str, write, factor: float, says: str) -> Mistake:
+    """Blocks that have an LSE each, put together wrongly."""
+    first, *others = (write(block, factor) for block in loops.BLOCKS)
+    return Mistake(id, exercise, first, says, "lse-without-m", cases=draws.draw_rising, variants=tuple(others))
+
+
 def _of_a_row(exercise: str, factor: float, old: str) -> tuple[Mistake, ...]:
     """The misconceptions that lse and lse2 share. old: the factor of an old sum."""
     first, *others = (loops.first_block(block, factor) for block in loops.BLOCKS)
@@ -52,6 +58,14 @@ def _of_a_row(exercise: str, factor: float, old: str) -> tuple[Mistake, ...]:
             f"{exercise}_first_block_only", exercise, first, anchor="the-row-and-its-end", cases=draws.draw_rising,
             says="Only the first block of the row was looked at. Loop over all of them, one block a step.",
             variants=tuple(others),
+        ),
+        _of_blocks(
+            f"{exercise}_blocks_added", exercise, loops.blocks_added, factor,
+            "The LSEs of the blocks were added, which multiplies their sums. The sums add, under one logarithm.",
+        ),
+        _of_blocks(
+            f"{exercise}_largest_of_blocks", exercise, loops.largest_of_blocks, factor,
+            "The largest of the blocks' LSEs was returned. The others' sums count too: add them, under one logarithm.",
         ),
         Mistake(
             f"{exercise}_start_zero", exercise, anchor=RANGE, cases=draws.draw_far_rows,

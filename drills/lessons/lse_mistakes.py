@@ -99,6 +99,12 @@ MERGE = (
     _merge("natural_empty_payload", formula=on_states(formulas.empty_payload), says=PAYLOAD[0], anchor=PAYLOAD[1],
            cases=draws.draw_payload,
            variants=(on_states(formulas.payload_of(0)), on_states(formulas.payload_of(1)))),
+    _merge("natural_nan_filtered", formula=on_states(formulas.nan_filtered), anchor=PAYLOAD[1],
+           cases=draws.draw_inf_payload,
+           says="NaN was taken out of o, whatever its side weighs, and inf was not: 0 * inf is NaN. Use 0 where "
+           "the weight is 0."),
+    _merge("natural_heads_first", formula=on_states(formulas.heads_first), anchor="the-layout",
+           says="The LSEs were addressed as [H, S]. That of position i, head h is element i * H + h."),
     _merge("natural_empty_wins", formula=on_states(formulas.empty_wins(0)), anchor=PAYLOAD[1], cases=draws.draw_payload,
            says="Where one side is empty, the result was taken for empty. It is neutral: the result is the other side.",
            variants=(on_states(formulas.empty_wins(1)), on_states(formulas.empty_wins(0, 1)))),

@@ -52,6 +52,17 @@ def empty_state_nan(q, k, v, num_splits, scale=None):
     return out_v, torch.where(out_s == -math.inf, math.nan, out_s)
 
 
+def nan_at_scale_zero(q, k, v, num_splits, scale=None):
+    """(-inf) * 0 is NaN: in a part whose last block is not full, scores masked before they are scaled."""
+    out_v, out_s = states()(q, k, v, num_splits, scale)
+    return torch.where(((out_s > -math.inf) & (scale == 0))[..., None], math.nan, out_v), None
+
+
+def log2e_in_the_default_only(q, k, v, num_splits, scale=None):
+    """exp2 of natural scores where a scale is given."""
+    return states(score_factor=1.0 if scale is None else math.log(2))(q, k, v, num_splits, scale)
+
+
 def v_not_divided(q, k, v, num_splits, scale=None):
     out_v, out_s = states()(q, k, v, num_splits, scale)
     l = states(log=lambda m, l: l)(q, k, v, num_splits, scale)[1]

@@ -18,7 +18,15 @@ from drills.lessons.lse_formulas import LN_2
 from drills.lessons.oracle import LOG2_E
 from drills.lessons.running import KEY_BLOCKS, NOT_RESCALED, RESCALED_SAYS, UPSIDE_DOWN_FROM_THE_START
 from drills.lessons.softmax_formulas import Recurrence
-from drills.lessons.split_mistakes import BALANCED, PADDED_SCALE, TWICE, ZERO_SCALE
+from drills.lessons.split_mistakes import (
+    BALANCED,
+    DIVIDED,
+    MASKED_FIRST,
+    PADDED_SCALE,
+    TWICE,
+    WHOLE_BLOCKS,
+    ZERO_SCALE,
+)
 from drills.lessons.state_formulas import states
 from drills.lessons.strides import ignoring, with_strides
 
@@ -113,6 +121,15 @@ PARTIAL = (
             cases=draws.draw_partial_zero_scale),
     _lifted("scale_of_padded_d", split_formulas.scale_of_padded_d, says=PADDED_SCALE, anchor="the-scale",
             cases=draws.draw_partial_odd_d),
+    _lifted("whole_blocks", *split_formulas.WHOLE_BLOCKS, says=WHOLE_BLOCKS, anchor="keys-that-no-part-covers"),
+    _partial("states_divided_every_step", formula=loops.rule_of_states(Recurrence(divide=True), STEPS[0]), says=DIVIDED,
+             anchor=RANGE, cases=draws.draw_long_part,
+             variants=tuple(loops.rule_of_states(Recurrence(divide=True), block) for block in (*STEPS[1:], 2, 4, 8))),
+    _partial("states_masked_then_scaled", formula=state_formulas.nan_at_scale_zero, says=MASKED_FIRST,
+             anchor="the-scale", cases=draws.draw_partial_zero_scale),
+    _partial("states_log2e_in_the_default_only", formula=state_formulas.log2e_in_the_default_only, anchor="the-scale",
+             says="log2(e) was folded into the default scale alone. A scale that is given needs it as well.",
+             cases=draws.draw_partial_scaled),
     _lifted("balanced", split_formulas.balanced, says=BALANCED, anchor="keys-that-no-part-covers"),
     _lifted("head_missing", split_formulas.keys_of_head_0, anchor=ADDRESS,
             says="Every head read the keys of head 0. Key n of head h starts at (n * H + h) * D."),
