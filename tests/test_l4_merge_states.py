@@ -75,6 +75,11 @@ def empty_out(v, s, *where, payload=0.0):
         s[place], v[place] = EMPTY, payload
 
 
+def not_finite(D):
+    """What an empty state may hold: 0 times NaN and 0 times inf are NaN, and who looks for NaN alone misses inf."""
+    return torch.tensor([math.nan, math.inf]).repeat(D // 2)
+
+
 def wide(x):
     """The same values as every second column of a tensor twice as wide."""
     return torch.stack([x, x], -1).flatten(-2)[..., ::2]
@@ -157,6 +162,13 @@ def test_half_values_that_nearly_cancel(drill):
 
 
 @pytest.mark.graded("merge_state", "edge")
+def test_a_state_of_little_weight_counts(drill):
+    """2^-13 of the other, a or b: twelve times the tolerance."""
+    v_a, s_a, v_b, _ = two_states(drill.rng, S=4, H=1, D=12)
+    drill.merge_state(v_a, s_a, v_b, s_a + torch.tensor([[-13.0], [13.0], [-13.0], [13.0]])).agrees()
+
+
+@pytest.mark.graded("merge_state", "edge")
 def test_results_outlive_the_next_call(drill):
     """Another merge of the same shapes leaves the first one's results alone."""
     for _ in range(2):
@@ -228,8 +240,8 @@ def test_in_place_for_any_head_size(drill, D):
 def test_two_empty_states_make_v_zero_in_place(drill):
     """And where the mask is False, an empty state's NaN is left as it is."""
     v, s, v_other, s_other = two_states(drill.rng, S=5, H=2, D=12)
-    empty_out(v, s, (0, 1), (1, 0), (4, 1), payload=math.nan)
-    empty_out(v_other, s_other, (0, 1), (2, 0), (4, 1), payload=math.nan)
+    empty_out(v, s, (0, 1), (1, 0), (4, 1), payload=not_finite(12))
+    empty_out(v_other, s_other, (0, 1), (2, 0), (4, 1), payload=not_finite(12))
     drill.merge_state_in_place(v, s, v_other, s_other, torch.tensor([True, True, True, True, False])).agrees()
 
 
@@ -263,6 +275,12 @@ def test_scores_far_from_zero_are_legal_in_place(drill):
     s += torch.tensor([[-70000.0], [70000.0], [-70000.0], [-70000.0]])
     s_other += torch.tensor([[-70000.0], [70000.0], [70000.0], [EMPTY]])
     drill.merge_state_in_place(v, s, v_other, s_other).agrees()
+
+
+@pytest.mark.graded("merge_state_in_place", "edge")
+def test_a_state_of_little_weight_counts_in_place(drill):
+    v, s, v_other, _ = two_states(drill.rng, S=4, H=1, D=12)
+    drill.merge_state_in_place(v, s, v_other, s + torch.tensor([[-13.0], [13.0], [-13.0], [13.0]])).agrees()
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
@@ -367,7 +385,7 @@ def test_any_of_the_states_may_be_empty(drill):
 @pytest.mark.graded("merge_states", "edge")
 def test_what_empty_states_hold_is_not_used(drill):
     v, s = states(drill.rng, 2, 4, 3, 20, dtype=torch.float16)
-    empty_out(v, s, (0, slice(None), 1), (1, 3, 0), (1, 0, 1), (0, 2, 0), payload=math.nan)
+    empty_out(v, s, (0, slice(None), 1), (1, 3, 0), (1, 0, 1), (0, 2, 0), payload=not_finite(20).half())
     drill.merge_states(v, s).agrees()
 
 
@@ -389,10 +407,19 @@ def test_no_states_no_positions_one_of_each_and_hundreds(drill, S, N, H):
 
 @pytest.mark.graded("merge_states", "edge")
 def test_many_scores_far_from_zero_are_legal(drill):
-    v, s = states(drill.rng, 4, 5, 1, 12)
-    s += torch.tensor([-70000.0, 70000.0, -300.0, -70000.0])[:, None, None]
-    s[3, 2:] += 140000.0
-    drill.merge_states(v, s).agrees()
+    """Those of the second head lie on the other side of 0: a max that heads share leaves one of them without weight."""
+    v, s = states(drill.rng, 4, 5, 2, 12)
+    shift = torch.tensor([-70000.0, 70000.0, -300.0, -70000.0])[:, None].repeat(1, 5)
+    shift[3, 2:] = 70000.0
+    drill.merge_states(v, s + torch.stack([shift, -shift], -1)).agrees()
+
+
+@pytest.mark.graded("merge_states", "edge")
+def test_many_states_of_little_weight_count(drill):
+    """One state, and 80 that weigh 2^-17 of it each: 1/1600 together."""
+    v, s = states(drill.rng, 1, 81, 2, 12)
+    s[:] = torch.tensor([0.0] + [-17.0] * 80)[:, None]
+    drill.merge_states(v.abs(), s).agrees()
 
 
 @pytest.mark.graded("merge_states", "edge")
@@ -492,14 +519,15 @@ def test_no_positions_and_no_rows(drill, indptr):
 @pytest.mark.graded("variable_length_merge_states", "edge")
 def test_a_run_may_hold_empty_states(drill):
     v, s, indptr = runs(drill.rng, [0, 2, 5, 145], H=1, D=12)
-    empty_out(v, s, slice(0, 2), slice(3, 4), slice(5, 144), payload=math.nan)
+    empty_out(v, s, slice(0, 2), slice(3, 4), slice(5, 144), payload=not_finite(12))
     drill.variable_length_merge_states(v, s, indptr).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "edge")
 def test_scores_far_from_zero_are_legal_in_runs(drill):
-    v, s, indptr = runs(drill.rng, [0, 3, 6, 9], H=1, D=12)
-    s += torch.tensor([-70000.0, 70000.0, -300.0]).repeat_interleave(3)[:, None]
+    v, s, indptr = runs(drill.rng, [0, 3, 6, 9], H=2, D=12)
+    shift = torch.tensor([-70000.0, 70000.0, -300.0]).repeat_interleave(3)
+    s += torch.stack([shift, -shift], -1)
     drill.variable_length_merge_states(v, s, indptr).agrees()
 
 

@@ -60,6 +60,14 @@ def poisoned(v: Tensor, s: Tensor, rng: Generator) -> None:
     v[1, n, -1] = math.nan
 
 
+def poisoned_with_inf(v: Tensor, s: Tensor, rng: Generator) -> None:
+    """The same with a payload of NaN at position 0 and one of inf at position 1."""
+    poisoned(v, s, rng)
+    v[v.isnan()] = math.inf
+    n = integer(rng, 0, s.shape[1] - 1)
+    s[0, n, 0], v[0, n, 0] = -math.inf, math.nan
+
+
 def empty_and_poisoned(v: Tensor, s: Tensor, rng: Generator) -> None:
     """Both of the above."""
     some_empty(v, s, rng)

@@ -156,6 +156,12 @@ CAUSES = (
         "s is the mean of the states' s. The denominators 2^s add: s = m + log2(sum of 2^(s - m)).",
     ),
     Cause(
+        "log_of_the_mean",
+        (s_rules.log_of_the_mean,),
+        "what-s-is-not",
+        "s is log2 of the mean of the states' 2^s. It is that of their sum: two equal states raise s by 1.",
+    ),
+    Cause(
         "log_forgotten",
         (s_rules.log_forgotten,),
         "in-range",
@@ -203,6 +209,13 @@ CAUSES = (
         "a-nan-in-an-empty-state",
         "An empty state's NaN reaches the result: 0 * NaN is NaN. Select before you multiply, with where(w > 0, v, 0).",
         edit=draws.poisoned,
+    ),
+    Cause(
+        "nan_filtered",
+        (rules.nan_filtered,),
+        "a-nan-in-an-empty-state",
+        "NaN was taken out of v, whatever its state weighs, and inf was not: 0 * inf is NaN. Use where(w > 0, v, 0).",
+        edit=draws.poisoned_with_inf,
     ),
     Cause(
         "empty_states_unguarded",

@@ -247,6 +247,11 @@ def empty_payload(v: Tensor, s: Tensor):
     return divided((w[..., None] * v.double()).sum(0), w.sum(0)), merge(v, s)[1]
 
 
+def nan_filtered(v: Tensor, s: Tensor):
+    """A NaN is replaced by 0 whatever its state weighs; 0 * inf is still NaN."""
+    return empty_payload(torch.where(v.isnan(), 0.0, v), s)
+
+
 def empty_payload_of(at: int) -> Rule:
     """0 * NaN in the first state alone (0), or in the last (-1)."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -19,6 +21,12 @@ def s_is_sum(v: Tensor, s: Tensor):
 
 def s_is_mean(v: Tensor, s: Tensor):
     return merge(v, s)[0], s.double().mean(0)
+
+
+def log_of_the_mean(v: Tensor, s: Tensor):
+    """log2 of the mean of the 2^s, not of their sum."""
+    merged, s_merged = merge(v, s)
+    return merged, s_merged - math.log2(max(1, len(s)))
 
 
 def log_forgotten(v: Tensor, s: Tensor):
