@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from drills.lessons.attend_draws import draw_levels_that_cancel, draw_sides_that_cancel
 from drills.lessons.paging import random_levels, random_pages
 from drills.lessons.strides import far_apart
 
@@ -341,6 +342,12 @@ def test_equal_scores_of_any_size_on_both_sides(drill, score):
 
 
 @pytest.mark.graded("cascade", "edge")
+def test_two_sides_in_half_precision_that_nearly_cancel(drill):
+    """What is left is 1/100 to 1/30: half a step of the halves around a side's v is 1/2000."""
+    drill.cascade(*draw_sides_that_cancel(drill.rng)).agrees()
+
+
+@pytest.mark.graded("cascade", "edge")
 def test_seventy_requests_of_a_cascade(drill):
     drill.cascade(*cascade_case(drill.rng, P=3, D=2, lengths=SEVENTY)).agrees()
 
@@ -433,6 +440,11 @@ def test_equal_scores_of_any_size_at_every_level(drill, score):
     q, kv_cache, levels = level_case(drill.rng, [[0, 4], [0, 2, 4]], [[5], [3, 2]], D=1)
     kv_cache[:, 0], kv_cache[:, 1] = score, kv_cache[:, 1].abs()
     drill.multi_level_cascade(both_signs(q), kv_cache, levels, 1.0).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "edge")
+def test_two_levels_in_half_precision_that_nearly_cancel(drill):
+    drill.multi_level_cascade(*draw_levels_that_cancel(drill.rng)).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "edge")

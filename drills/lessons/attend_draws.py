@@ -10,7 +10,7 @@ import math
 import torch
 
 from drills.lessons.base import Args
-from drills.lessons.paging import draw_cascade, draw_levels, draw_paged, draw_shared, random_pages
+from drills.lessons.paging import draw_cascade, draw_levels, draw_paged, draw_shared, random_levels, random_pages
 
 
 def _scale(rng) -> float:
@@ -147,11 +147,47 @@ def draw_half_levels(rng) -> Args:
     return q.half(), kv_cache.half(), levels
 
 
+def values_that_cancel(rng) -> torch.Tensor:
+    """Values [4, 16] in float16. The mean of the first two lies between two halves, that of all four is about 0.02."""
+    first = (1200 + 2 * torch.randint(100, (1,), generator=rng) + 4 * torch.randperm(16, generator=rng)) / 1024
+    left = (20 + 2 * torch.arange(16.0)) / 1024
+    return torch.stack([first, first + 1 / 1024, left - first, left - first]).half()
+
+
+def draw_sides_that_cancel(rng) -> Args:
+    """Two requests of equal keys, two of the prefix and two of their own. A side that is rounded to a half shows."""
+    values = values_that_cancel(rng)
+    kv_cache, indptr, indices, last = random_pages([2, 2], 4, 1, 16, torch.float16, rng)
+    kv_cache[indices.long(), 1, :2, 0] = values[2:]
+    nothing = torch.zeros(2, 1, 16).half()
+    return nothing, nothing.clone(), values[:2, None], kv_cache, indptr, indices, last
+
+
+def draw_levels_that_cancel(rng) -> Args:
+    """The same as two levels."""
+    values = values_that_cancel(rng)
+    kv_cache, levels = random_levels([[0, 2], [0, 2]], [[2], [2]], 4, 1, 16, torch.float16, rng)
+    for (_, indptr, indices, _), own in zip(levels, values.split(2), strict=True):
+        kv_cache[int(indices[int(indptr[0])]), 1, :2, 0] = own
+    return torch.zeros(2, 1, 16).half(), kv_cache, levels
+
+
+def draw_full_last_pages(rng) -> Args:
+    """Requests of one, two and three pages, all of them full."""
+    return torch.randn(3, 4, 8, generator=rng), *random_pages([4, 8, 12], 4, 2, 8, torch.float32, rng)
+
+
 def draw_uneven_groups(rng) -> Args:
     """Groups of one and of three requests, and one request in no group of the last level."""
     q, kv_cache, (first, (halves, *two), (_, *four)) = draw_levels(rng)
     order = torch.tensor([0, 1, 4]).to(halves), torch.tensor([0, 1, 1, 2, 3]).to(halves)
     return q, kv_cache, [first, (order[0], *two), (order[1], *four)]
+
+
+def draw_early_end(rng) -> Args:
+    """The groups of the last level end with request 1: two requests are in none."""
+    q, kv_cache, (*others, (four, *own)) = draw_levels(rng)
+    return q, kv_cache, [*others, (torch.tensor([0, 1, 1, 1, 2]).to(four), *own)]
 
 
 def draw_late_groups(rng) -> Args:

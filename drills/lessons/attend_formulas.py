@@ -71,6 +71,11 @@ def without_log2e(q, scale):
     return default_scale(q, scale) * math.log(2)
 
 
+def log2e_in_the_default_only(q, scale):
+    """A scale that is given lacks log2(e)."""
+    return None if scale is None else scale * math.log(2)
+
+
 def of_the_block(q, scale):
     """1/sqrt of D rounded up to a power of two."""
     return (1 << (q.shape[-1] - 1).bit_length()) ** -0.5 if scale is None else scale

@@ -33,6 +33,8 @@ ADDRESS, RUNNING = "an-address-with-its-axes-swapped", "the-running-max"
 SWAPPED = "The keys were taken for the values, and the values for the keys."
 STRIDES = "was read as if it were contiguous: use its strides, or copy it with contiguous() first."
 
+DEFAULT_ONLY = "log2(e) was folded into the default scale alone. A scale that is given needs it as well."
+
 SCALES = (
     ("scale_forgotten", formulas.forgotten, SCALE, None,
      "The scores were not scaled: multiply q·k by scale, 1/sqrt(D) unless given."),
@@ -44,6 +46,7 @@ SCALES = (
      "The default scale was taken from D rounded up to a power of two. It is 1/sqrt(D), padding aside."),
     ("scaled_twice", formulas.twice, SCALE, None,
      "The scale was applied twice. Fold scale * log2(e) into q or into the scores, once."),
+    ("log2e_in_the_default_only", formulas.log2e_in_the_default_only, SCALE, draws.with_scale, DEFAULT_ONLY),
     ("log2e_missing", formulas.without_log2e, SCALE, None,
      "exp2 was taken of scores that lack log2(e). e^x is 2^(x * log2(e)): fold it into the scale."),
 )  # fmt: skip
@@ -96,6 +99,14 @@ def _of_both(prefix, exercise, right, by_rule, draw, empty, long, equal, keys=No
         found.append(
             Mistake(f"{prefix}_{name}", exercise, forms[0], says, anchor, cases=cases, variants=tuple(forms[1:]))
         )
+    divided = [by_rule(Recurrence(divide=True), block) for block in BLOCKS]
+    found.append(
+        Mistake(
+            f"{prefix}_divided_every_step", exercise, divided[0],
+            "acc was divided by l after every block, and carried on as if it were not. Divide once, at the end.",
+            RUNNING, cases=long, variants=tuple(divided[1:]),
+        )
+    )  # fmt: skip
     for name, rule in NOT_RESCALED.items():
         ways = [by_rule(rule, block) for block in BLOCKS]
         if name == "factor_upside_down":
@@ -222,6 +233,9 @@ PAGED = (
     _keys("last_len_as_index", table.keys_one_more,
           "One slot past the last key counts too. last_page_len is how many keys the last page holds, not an index.",
           LAST),
+    _keys("full_last_page_empty", table.keys_but_a_full_last_page,
+          "A full last page was taken for an empty one. last_page_len is page_size there: take it as it is, without %.",
+          LAST, draws.draw_full_last_pages),
     _keys("last_len_of_every_page", table.keys_short_pages,
           "Every page was cut at last_page_len. Only the last one is: all before it are full.", LAST),
     _keys("last_len_of_first_page", table.keys_first_page_short,
@@ -233,6 +247,15 @@ PAGED = (
         "Slots past last_page_len got the weight 0, and 0 * NaN is NaN. Mask the load of v, so that 0 is read there.",
         LAST,
         cases=draws.draw_poisoned_pages,
+    ),
+    Mistake(
+        "paged_one_page_a_block",
+        "attend_paged",
+        table.with_keys(table.keys_of_one_page_a_block(16)),
+        "A block of keys was taken to lie in one page, that of its first key. Look the page up for every key: entry "
+        "key // page_size of the request's.",
+        PHYSICAL,
+        variants=tuple(table.with_keys(table.keys_of_one_page_a_block(block)) for block in (8, 32, 64, 128)),
     ),
     _keys("heads_first", table.keys_heads_first_page,
           "A page was read as [2, Hkv, page_size, D]. In this layout slot t of KV head h starts at (t * Hkv + h) * D.",

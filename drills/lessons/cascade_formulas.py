@@ -68,6 +68,11 @@ def swapped(*args):
     return merge((own[0], prefix[1]), (prefix[0], own[1]))[0], merge(prefix, own)[1]
 
 
+def sides_in_half(dtype=None):
+    """v of both sides rounded to a dtype, None for that of q; s is not."""
+    return lambda q, *rest: merge(*((v.to(dtype or q.dtype).double(), s) for v, s in both(q, *rest)))
+
+
 def merged_with_exp(*args):
     """Weights e^s of base-2 s; s as log2 of their sum, as ln of it, or right."""
     prefix, own = both(*args)

@@ -12,9 +12,10 @@ from drills.lessons import attend_draws as draws
 from drills.lessons import cascade_formulas as formulas
 from drills.lessons import head_formulas as heads
 from drills.lessons import level_formulas as level
-from drills.lessons.attend_formulas import nan_at_scale_zero
+from drills.lessons.attend_formulas import log2e_in_the_default_only, nan_at_scale_zero, scaled_by
 from drills.lessons.attend_mistakes import (
     AT_ZERO,
+    DEFAULT_ONLY,
     FULL,
     HEAD,
     IN_ORDER,
@@ -126,6 +127,16 @@ CASCADE = (
         "scale_ignored", formulas.merged_parts(shared_scaled=False, own_scaled=False),
         "The scale given was ignored: 1/sqrt(D) is only the default.", SCALE, cases=draws.with_scale(draw_cascade),
     ),
+    _cascade(
+        "log2e_in_the_default_only", scaled_by(formulas.merged_parts(), log2e_in_the_default_only), DEFAULT_ONLY, SCALE,
+        cases=draws.with_scale(draw_cascade),
+    ),
+    _cascade(
+        "sides_in_half", formulas.sides_in_half(),
+        "A side's v was rounded to half precision before the merge. A state that will be merged stays in float32.",
+        "levels-merged-in-half-precision", cases=draws.draw_sides_that_cancel,
+        variants=(formulas.sides_in_half(torch.float16),),
+    ),
     _cascade("scale_zero_is_none", at_zero(formulas.merged_parts()), *ZERO, cases=draws.with_scale_zero(draw_cascade)),
     _cascade("head_modulo", formulas.MODULO, *HEAD),
     _cascade("head_over_hkv", heads.cascade, *OVER, cases=draws.with_six_heads(draw_cascade)),
@@ -144,6 +155,21 @@ LEVELS = (
         "float32 until the last merge.",
         "levels-merged-in-half-precision", cases=draws.draw_half_levels,
         variants=tuple(level.levels_in_half(dtype, parts) for dtype in TYPES for parts in (True, False))[1:],
+    ),
+    _levels(
+        "v_in_half", level.levels_v_in_half(None, False),
+        "A level's v was rounded to half precision before the merge. A state that will be merged stays in float32.",
+        "levels-merged-in-half-precision", cases=draws.draw_levels_that_cancel,
+        variants=tuple(level.levels_v_in_half(dtype, on) for dtype in TYPES[:2] for on in (False, True))[1:],
+    ),
+    _levels(
+        "log2e_in_the_default_only", level.log2e_in_the_default_only, DEFAULT_ONLY, SCALE,
+        cases=draws.with_scale(draw_levels),
+    ),
+    _levels(
+        "last_group_goes_on", level.by_group(level.group_without_an_end),
+        "The last group was taken to hold every request from its first on. It ends before request group_indptr[-1].",
+        GROUPS, cases=draws.draw_early_end,
     ),
     _levels(
         "averaged", level.levels_averaged, "The levels' results were averaged. Each weighs 2^s.", WEIGHTS,

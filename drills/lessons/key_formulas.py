@@ -33,6 +33,28 @@ def keys_without_last_page(kv_cache, indptr, indices, last_page_len, i):
     return gather(kv_cache, pages(indptr, indices, i)[:-1], kv_cache.shape[2])
 
 
+def keys_but_a_full_last_page(kv_cache, indptr, indices, last_page_len, i):
+    """last_page_len % page_size keys in the last page."""
+    return gather(kv_cache, pages(indptr, indices, i), int(last_page_len[i]) % kv_cache.shape[2])
+
+
+def keys_of_one_page_a_block(block: int):
+    """Each block of keys in the page where its first one is, whatever follows that page in memory; past it all, 0."""
+
+    def keys(kv_cache, indptr, indices, last_page_len, i):
+        own, size = pages(indptr, indices, i), kv_cache.shape[2]
+        length = (len(own) - 1) * size + int(last_page_len[i]) if len(own) else 0
+        rows = kv_cache.reshape(-1, *kv_cache.shape[3:])
+        key = torch.arange(length)
+        first = key // block * block
+        at = own.long()[first // size] * 2 * size + first % size + key - first
+        rows = torch.cat([rows, torch.zeros_like(rows[:1])])
+        k, v = (rows[one.clamp(max=len(rows) - 1)] for one in (at, at + size))
+        return k, v
+
+    return keys
+
+
 def keys_one_short(kv_cache, indptr, indices, last_page_len, i):
     return gather(kv_cache, pages(indptr, indices, i), int(last_page_len[i]) - 1)
 

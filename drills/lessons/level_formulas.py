@@ -97,6 +97,21 @@ def levels_in_half(dtype, parts_too: bool = True):
     return formula
 
 
+def levels_v_in_half(dtype, running: bool):
+    """Each level's v rounded to a dtype, None for that of q; s is not. running: the v that they merge to as well?"""
+
+    def formula(q, kv_cache, levels, scale=None):
+        half = dtype or q.dtype
+        first, *others = ((v.to(half).double(), s) for v, s in level_states(q, kv_cache, levels, scale))
+        total = first
+        for state in others:
+            v, s = merge(total, state)
+            total = v.to(half).double() if running else v, s
+        return total
+
+    return formula
+
+
 def levels_averaged(*args):
     return average(level_states(*args))
 
@@ -167,6 +182,12 @@ def group_from_zero(group_indptr, request):
     return group_of(group_indptr - group_indptr[:1], request)
 
 
+def group_without_an_end(group_indptr, request):
+    """The last group that begins at or before the request."""
+    begun = [g for g in range(len(group_indptr) - 1) if group_indptr[g] <= request]
+    return begun[-1] if begun else None
+
+
 def first_request_of_group(group_indptr, request):
     """Only the first request of a group has it."""
     g = group_of(group_indptr, request)
@@ -183,6 +204,11 @@ def s_of_level(at: int):
 
 def levels_default_scale(q, kv_cache, levels, scale=None):
     return merge(*level_states(q, kv_cache, levels))
+
+
+def log2e_in_the_default_only(q, kv_cache, levels, scale=None):
+    """A scale that is given lacks log2(e)."""
+    return merge(*level_states(q, kv_cache, levels, None if scale is None else scale * math.log(2)))
 
 
 def levels_natural(*args):
