@@ -2,15 +2,18 @@
 
 A result that was computed in Python can reach memory through a launched kernel: as numbers that it is passed, as an
 offset, as the grid. So calls are held against each other by what their kernels were told (see `instruments.told`): the
-tests make some twins by themselves, and one call of each exercise, drawn by lot, is made again with other values.
+tests make some twins by themselves, and calls of each exercise, drawn by lot, are made again with other values: one of
+those that launch and copy the same, up to numbers, and so on for a few of what else is launched. Who computes only the
+hardest cases elsewhere launches something else there.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any
 
 import torch
@@ -25,6 +28,12 @@ from drills.sandbox.client import Call
 SOONEST = 1e-3
 """Seconds: what takes less is not preferred to what takes this long."""
 
+MOST = 4
+"""Calls of an exercise that are made again."""
+
+NUMBERS = re.compile(r"\b[0-9a-f]{32}\b|-?\d+(\.\d+)?(e[-+]?\d+)?")
+"""And digests."""
+
 LARGEST = 1 << 20
 """Bytes of the largest storage in a call that is made again."""
 
@@ -38,11 +47,11 @@ LOAD = (
 class Twins:
     """Of one lesson's run. seen: what the first of several calls that may only differ in values was told.
 
-    calls: of each exercise, those that may be made again, with the seconds that they took.
+    calls: of each exercise, those that may be made again, with the seconds that they took, by what they launch.
     """
 
     seen: dict[tuple[str, bytes], Notes] = field(default_factory=dict)
-    calls: dict[str, list[tuple[float, Call]]] = field(default_factory=dict)
+    calls: dict[str, dict[frozenset[str], list[tuple[float, Call]]]] = field(default_factory=dict)
 
     def told(self, exercise: Exercise, args: Args, notes: Notes, level: str) -> Failure | None:
         """A failure if an earlier call of the same form was told something else."""
@@ -53,16 +62,20 @@ class Twins:
         got = f"where only values of the inputs change, {what}"
         return Failure("told_values", level, called(exercise, args), got, "the same launches for all values", LOAD)
 
-    def good(self, call: Call, seconds: float) -> None:
+    def good(self, call: Call, seconds: float, told: Iterable[str]) -> None:
         """A call was answered well, in so many seconds; it may be made again."""
         if all(one.untyped_storage().nbytes() <= LARGEST for one in _parts(call.args) if isinstance(one, torch.Tensor)):
-            self.calls.setdefault(call.exercise, []).append((seconds, call))
+            kinds = self.calls.setdefault(call.exercise, {})
+            kinds.setdefault(frozenset(NUMBERS.sub("#", one) for one in told), []).append((seconds, call))
 
-    def other(self, exercise: str, rng: torch.Generator) -> Call | None:
-        """One of the exercise's calls, a slow one rather not, with other values; None if none can have any."""
-        calls = self.calls.pop(exercise, [])
-        if not calls:
-            return None
+    def others(self, exercise: str, rng: torch.Generator) -> list[Call]:
+        """Some of the exercise's calls with other values, one a kind: of the most frequent, and of the rarest."""
+        kinds = sorted(self.calls.pop(exercise, {}).values(), key=len)
+        drawn = (self._other(calls, rng) for calls in kinds[-1:] + kinds[:-1])
+        return list(islice((one for one in drawn if one is not None), MOST))
+
+    def _other(self, calls: list[tuple[float, Call]], rng: torch.Generator) -> Call | None:
+        """One of these, a slow one rather not, with other values; None if none can have any."""
         odds = torch.tensor([max(seconds, SOONEST) ** -2 for seconds, _ in calls])
         for at in torch.multinomial(odds, len(calls), generator=rng).tolist():
             args = other_values(calls[at][1].args, rng)

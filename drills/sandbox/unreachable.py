@@ -27,8 +27,11 @@ FLAGS_AT = 168
 """Where a type's flags stand in it, on every 64-bit machine since Python 3.10; looked at before anything is written."""
 
 IMMUTABLE = 1 << 8
-TORCHS, ELSEWHERE = ("aten", "prim", "prims", "_"), ("Meta", "CUDA", "MPS")
-"""Namespaces of torch's operations, the last for any; and where its own modules register some when they are loaded."""
+TORCHS = ("aten", "_")
+"""Namespaces in which torch's operations lie, the second for any."""
+
+ELSEWHERE = ("Meta", "CUDA", "MPS", "FuncTorchBatched")
+"""Where torch's own modules register some of them when they are loaded; none of it is what runs on a CPU."""
 
 REFUSED = "graded code may not look into the process that runs it"
 

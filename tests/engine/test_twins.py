@@ -200,6 +200,17 @@ def test_a_call_made_again_finds_who_is_told_the_result(grade, told, kind):
     assert (last.failure.kind, last.failure.level) == (kind, "value")
 
 
+def test_who_computes_only_some_calls_elsewhere_is_found_in_those(grade):
+    head, tail = tiny_lesson.SOLUTION.split("def double(x):")
+    only_here = "def double(x):\n    if len(x) != 64:\n        return plain(x)"
+    elsewhere = UNSEEN.replace("TOLD", "unseen(x)").replace("def double(x):", only_here)
+    for seed in range(3):
+        got = grade(f"{head}def plain(x):{tail}\n{elsewhere}", seed=seed)
+        *others, last = [test for test in got.tests if test.level != "compile"]
+        assert all(test.outcome == "passed" for test in others)
+        assert last.failure.kind == "told_values"
+
+
 def test_one_call_is_made_again_after_the_last_test(grade):
     first = "    y = torch.empty_like(x)\n"
     got = grade(tiny_lesson.SOLUTION.replace(first, f"    print(len(x))\n{first}"))
