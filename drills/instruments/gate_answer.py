@@ -21,7 +21,7 @@ from drills.instruments.gate_compile import Specialisation, TooMuch, compile_ker
 from drills.instruments.gate_depth import Depth
 from drills.instruments.gate_kernels import GradedFile, Unbuildable
 from drills.instruments.intact import COMPILERS, Intact
-from drills.instruments.meant import SCALARS, Vocabulary
+from drills.instruments.meant import MEDDLED, SCALARS, Vocabulary
 
 MAX_ERROR = 2000
 LOADING_S = 10.0
@@ -131,6 +131,9 @@ def another(kernel: Any, spec: Any, names: dict[str, str], words: Vocabulary) ->
     constants = {one.name: spec.constants.get((one.num,)) for one in kernel.params if one.is_constexpr}
     given = {name: value for name, value in constants.items() if type(value) not in SCALARS}
     here = words.names(kernel.fn, given) if names else {}
+    meddled = next((said for said in (words.meddled(kernel), *here.values()) if MEDDLED in said), "")
+    if meddled:
+        return f"the file gives a kernel a {meddled.rpartition(MEDDLED)[2]} of its own, by which it is compiled"
     for name, said in names.items():
         if here.get(name, "") != said:
             return f"{name} is {said} where the kernel runs, but {here.get(name) or 'a word of Triton'} on a GPU"

@@ -28,6 +28,9 @@ LONGEST = 80
 WORD = "Triton's"
 """Begins what is told of a word of Triton's under another name."""
 
+MEDDLED = ", with another "
+"""And the part of what is told of a function that is compiled, or run, by something else than its class has."""
+
 AT_LINE = re.compile(r"(\w+), line (\d+)")
 """How a function is told."""
 
@@ -70,6 +73,7 @@ class Vocabulary:
         classes = [vars(one).values() for name, one in modules.items() if name.startswith(LANGUAGE)]
         kinds = {kind for held in classes for kind in held if isinstance(kind, type)}
         self.classes = frozenset(kind for kind in kinds if kind.__module__.startswith(LANGUAGE))
+        self.usual = frozenset().union(*(_own(word) for word in self.words.values() if type(word) in self.classes))
         self.maths = {id(one): name for name, one in vars(math).items() if callable(one)}
         self.dtype = type(modules["torch"].float32) if "torch" in modules else None
 
@@ -125,13 +129,21 @@ class Vocabulary:
             inner = getattr(value, "fn", None)
             if type(inner) is FunctionType:
                 python = f", Python {digest(inner.__code__)}" if kind.__name__ == CONSTANTS else ""
-                return f"{inner.__name__}, line {inner.__code__.co_firstlineno}{python}"
+                return f"{inner.__name__}, line {inner.__code__.co_firstlineno}{python}{self.meddled(value)}"
             if kind.__name__ != "constexpr":
                 return _short(str(value))
             return self.text(value.value, True) or f"{WORD} {self.called[id(value.value)]}"
         if kind is ModuleType:
             return _short(f"module {value.__name__}")
         return str(value) if kind is self.dtype else _short(f"a Python {kind.__name__}")
+
+    def meddled(self, kernel: Any) -> str:
+        """What it has in place of a method, or of its function's names; "" for nothing."""
+        own = _own(kernel)
+        strange = sorted((own.keys() - self.usual) & set(dir(type(kernel))))
+        if own.get("__globals__", kernel.fn.__globals__) is not kernel.fn.__globals__:
+            strange.append("__globals__")
+        return f"{MEDDLED}{strange[0]}" if strange else ""
 
     def _renamed(self, path: str, word: Any) -> str:
         """What a word of Triton's is called by itself, where a name of another kind stands for it."""
@@ -147,6 +159,11 @@ class Vocabulary:
             return []
         inner = getattr(value, "value" if kind.__name__ == "constexpr" else "fn", None)
         return [inner] if type(inner) is FunctionType else self._within(inner) if inner is not None else []
+
+
+def _own(kernel: Any) -> dict[str, Any]:
+    """An object's own attributes."""
+    return getattr(kernel, "__dict__", {})
 
 
 def _short(text: str) -> str:
