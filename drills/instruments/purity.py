@@ -7,6 +7,7 @@ reads them out, is reported with the learner's line. torch.empty comes back full
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from types import MethodType
 from typing import Any
 
@@ -107,8 +108,8 @@ class Operations:
         """Report those that something else than a kernel or a torch operation has written to meanwhile."""
         for name in self.provenance.moved():
             self.say(f"{name}'s memory {CHANGED}")
-        strange = [tensor for tensor in tensors if self.provenance.is_disguised(tensor)]
-        for tensor in [*strange, *self.witness.changed(tensors)]:
+        strange = (tensor for tensor in tensors if self.provenance.is_disguised(tensor))
+        for tensor in chain(strange, self.witness.changed(tensors)):
             name = self.provenance.source(tensor) or "a tensor"
             self.say(f"{name}{list(sizes(tensor))} {CHANGED}")
 

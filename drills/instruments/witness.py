@@ -7,7 +7,7 @@ replace for everybody else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from ctypes import c_char, memmove, string_at
 from hashlib import sha1
 
@@ -54,15 +54,16 @@ class Witness:
             if place in self.kept:
                 self.kept[place] = seen(place, self.sizes[place])
 
-    def changed(self, tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
-        """Those whose storage is no longer as it was; remembered as it is now, so that each change counts once."""
-        found = []
+    def changed(self, tensors: Iterable[torch.Tensor]) -> Iterator[torch.Tensor]:
+        """Those whose storage is no longer as it was; remembered as it is now, so that each change counts once.
+
+        Not before it has been told: who is told may be left by an exception.
+        """
         for tensor in tensors:
             place, size = memory(tensor)
             if self.sizes.get(place) == size and self.kept[place] != seen(place, size):
-                found.append(tensor)
+                yield tensor
                 self.again([place])
-        return found
 
     def blind_to(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor lies in a storage that is too large to be looked at."""

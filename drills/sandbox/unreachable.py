@@ -1,6 +1,6 @@
 """Takes away, in a worker or a gate, the ways by which Python objects lead to the machinery behind them.
 
-A generator shows the frame that called it, a handler of signals is given one, a function shows its closure and its
+A generator shows the frame that called it, Python's module for logs hands one out, a function shows its closure and its
 module's names, `object` every class there is. None of these is of use to graded code, and each leads from what it may
 touch to the recorder. So a generator has no frame here, frames of the machinery and of kernels show neither names nor
 callers, the machinery's functions show nothing, its classes are not listed and cannot be changed. A hurdle, not a
@@ -9,6 +9,7 @@ boundary, as `alone` says: who reads memory by its address is not stopped.
 
 from __future__ import annotations
 
+import _signal
 import builtins
 import ctypes
 import gc
@@ -44,6 +45,7 @@ def close() -> None:
     held = {value for module in modules for value in vars(module).values() if isinstance(value, type)}
     freeze([kind for kind in held if _is_ours(kind)])
     keep_operations()
+    keep_signals()
     hide_frames()
     hide_callers((str(visible.DRILLS), sources.TRITON))
     hide_functions(str(visible.DRILLS))
@@ -63,6 +65,18 @@ def keep_operations() -> None:
         return make(kind, namespace, key, *place)
 
     bindings._dispatch_library = library
+
+
+def keep_signals() -> None:
+    """No function of Python's is called by a signal: it could leave the machinery, by an exception, wherever it is."""
+    put = _signal.signal
+
+    def signal(number: int, handler: Any) -> Any:
+        if callable(handler):
+            raise PermissionError(REFUSED)
+        return put(number, handler)
+
+    _signal.signal = signal
 
 
 def hide_frames() -> None:

@@ -46,15 +46,15 @@ assert refused(lambda: numbers().gi_frame)
 assert not [one for one in below(object) if one.__module__.startswith("drills")]
 
 seen = []
-signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(frame))
+assert refused(lambda: signal.signal(signal.SIGUSR1, lambda number, frame: None), PermissionError)
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 ours = compile("def call(function): secret = 1; return function()", wire.__file__, "exec")
 names = {}
 exec(ours, names)
-names["call"](lambda: (signal.raise_signal(signal.SIGUSR1), seen.append(logging.currentframe())))
-assert [one.f_code.co_name for one in seen] == ["<lambda>", "<lambda>"]
-assert [one.f_back for one in seen] == [None, None]
+names["call"](lambda: seen.append(logging.currentframe()))
+assert seen[0].f_code.co_name == "<lambda>" and seen[0].f_back is None
 names["call"](lambda: seen.append(sys._getframe(1)))
-assert (seen[2].f_code.co_name, seen[2].f_locals, seen[2].f_globals, seen[2].f_builtins) == ("call", {}, {}, {})
+assert (seen[1].f_code.co_name, seen[1].f_locals, seen[1].f_globals, seen[1].f_builtins) == ("call", {}, {}, {})
 assert inspect.currentframe().f_globals is globals() and (lambda: inspect.currentframe().f_back)().f_locals is globals()
 
 assert refused(lambda: torch.library.Library("aten", "IMPL"), PermissionError)
@@ -142,6 +142,14 @@ def test_what_a_function_wraps_captured_and_is_given_by_default_counts_too():
     assert held.changed() is cells[0] and defaults.changed() is functions[1]
 
 
+def test_a_change_that_nobody_could_be_told_of_is_found_again():
+    tensor = torch.zeros(4)
+    witness = Witness([tensor])
+    tensor.numpy()[0] = 1
+    assert next(witness.changed([tensor])) is tensor  # and is left there
+    assert list(witness.changed([tensor])) == [tensor] and not list(witness.changed([tensor]))
+
+
 def test_a_tensor_cannot_say_where_it_lies():
     plain, liar = torch.zeros(4, 6)[1:], torch.zeros(9)
     told = geometry.address(liar), geometry.pointer(liar), geometry.extent(liar), geometry.held(liar)
@@ -166,9 +174,9 @@ def test_json_is_read_and_written_by_what_nobody_can_replace(monkeypatch):
 def test_a_change_of_any_memory_is_seen_once(size):
     tensor, witness = torch.zeros(size, dtype=torch.uint8), Witness()
     witness.remember([tensor])
-    assert witness.changed([tensor]) == []
+    assert list(witness.changed([tensor])) == []
     tensor[-1] = 1
-    assert len(witness.changed([tensor])) == 1 and witness.changed([tensor]) == []
+    assert len(list(witness.changed([tensor]))) == 1 and list(witness.changed([tensor])) == []
 
 
 @pytest.mark.parametrize("size", [8, LARGEST + 8])
@@ -181,7 +189,7 @@ def test_what_a_launch_writes_is_its_own_and_what_others_write_meanwhile_is_told
     assert tensor[:2].tolist() == [0, 0] and private.shift(tensor.data_ptr() + size + 64) == 0
     tensor[3] = 7
     assert private.put_back() == [tensor.data_ptr()]
-    assert tensor[:4].tolist() == [5, 5, 0, 0] and witness.changed([tensor]) == []
+    assert tensor[:4].tolist() == [5, 5, 0, 0] and list(witness.changed([tensor])) == []
 
 
 def test_a_large_input_is_left_aside_and_address_space_is_known():
