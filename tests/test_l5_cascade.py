@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from drills.lessons.attend_draws import draw_levels_that_cancel, draw_sides_that_cancel
+from drills.lessons.attend_draws import draw_far_levels, draw_levels_that_cancel, draw_sides_that_cancel
 from drills.lessons.paging import random_levels, random_pages
 from drills.lessons.strides import far_apart
 
@@ -328,8 +328,9 @@ def test_one_side_alone_or_none(drill, P, lengths):
 
 @pytest.mark.graded("cascade", "edge")
 def test_one_side_far_above_the_other(drill):
+    """The own side for one query head, the shared one for the other."""
     q, k, v, kv_cache, *table = cascade_case(drill.rng)
-    q[..., 0], k[..., 0], kv_cache[:, 0, ..., 0] = 100.0, -300.0, 300.0
+    q[..., 0], k[..., 0], kv_cache[:, 0, ..., 0] = 100.0 * both_signs(q)[..., 0], -300.0, 300.0
     drill.cascade(q, k, v, kv_cache, *table).agrees()
 
 
@@ -440,6 +441,12 @@ def test_equal_scores_of_any_size_at_every_level(drill, score):
     q, kv_cache, levels = level_case(drill.rng, [[0, 4], [0, 2, 4]], [[5], [3, 2]], D=1)
     kv_cache[:, 0], kv_cache[:, 1] = score, kv_cache[:, 1].abs()
     drill.multi_level_cascade(both_signs(q), kv_cache, levels, 1.0).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "edge")
+def test_one_level_far_above_the_other(drill):
+    """The second one for one query head, the first for the other."""
+    drill.multi_level_cascade(*draw_far_levels(drill.rng)).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "edge")

@@ -73,6 +73,22 @@ def sides_in_half(dtype=None):
     return lambda q, *rest: merge(*((v.to(dtype or q.dtype).double(), s) for v, s in both(q, *rest)))
 
 
+def over_one(states, at: int, guarded: bool) -> State:
+    """Weights 2^(s - s of one state) in float32; of the largest where that is -inf and guarded. None for s."""
+    s = torch.stack([one[1] for one in states])
+    v = torch.stack([one[0] for one in states])
+    top = s.amax(0)
+    off = torch.where((s[at] == -math.inf) & guarded, torch.where(top == -math.inf, 0.0, top), s[at])
+    w = torch.exp2((s - off).float()).double()
+    total = w.sum(0)
+    total = torch.where(guarded & (total == 0), 1.0, total)
+    return (w[..., None] * torch.where(w[..., None] > 0, v, 0.0)).sum(0) / total[..., None], None
+
+
+def shifted_by_side(at: int, guarded: bool):
+    return lambda *args: over_one(both(*args), at, guarded)
+
+
 def merged_with_exp(*args):
     """Weights e^s of base-2 s; s as log2 of their sum, as ln of it, or right."""
     prefix, own = both(*args)

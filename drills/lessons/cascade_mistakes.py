@@ -132,6 +132,12 @@ CASCADE = (
         cases=draws.with_scale(draw_cascade),
     ),
     _cascade(
+        "shifted_by_one_side", formulas.shifted_by_side(1, True),
+        "One side's s was subtracted, not the larger of the two: the power overflows where the other's is far above.",
+        "the-running-max", cases=draws.draw_far_sides,
+        variants=tuple(formulas.shifted_by_side(*way) for way in ((1, False), (0, True), (0, False))),
+    ),
+    _cascade(
         "sides_in_half", formulas.sides_in_half(),
         "A side's v was rounded to half precision before the merge. A state that will be merged stays in float32.",
         "levels-merged-in-half-precision", cases=draws.draw_sides_that_cancel,
@@ -155,6 +161,13 @@ LEVELS = (
         "float32 until the last merge.",
         "levels-merged-in-half-precision", cases=draws.draw_half_levels,
         variants=tuple(level.levels_in_half(dtype, parts) for dtype in TYPES for parts in (True, False))[1:],
+    ),
+    _levels(
+        "shifted_by_one", level.shifted_by_one(0, True),
+        "The s so far, or that of the new level, was subtracted, not the larger of the two: the power overflows where "
+        "the other is far above it.",
+        "the-running-max", cases=draws.draw_far_levels,
+        variants=tuple(level.shifted_by_one(*way) for way in ((0, False), (1, True), (1, False))),
     ),
     _levels(
         "v_in_half", level.levels_v_in_half(None, False),

@@ -11,7 +11,7 @@ import math
 import torch
 
 from drills.lessons.attend_formulas import modulo, to_natural
-from drills.lessons.cascade_formulas import average
+from drills.lessons.cascade_formulas import average, over_one
 from drills.lessons.paging import State, attend, group_of, keys_of, merge, stack
 
 
@@ -93,6 +93,18 @@ def levels_in_half(dtype, parts_too: bool = True):
         for state in others:
             total = rounded(merge(total, rounded(state, half) if parts_too else state), half)
         return total
+
+    return formula
+
+
+def shifted_by_one(at: int, guarded: bool):
+    """Levels merged one after another; the s so far (0), or the new level's (1), is subtracted from both."""
+
+    def formula(*args):
+        total, *others = level_states(*args)
+        for state in others:
+            total = over_one([total, state], at, guarded)[0], merge(total, state)[1]
+        return total[0], None
 
     return formula
 

@@ -106,12 +106,19 @@ def with_epsilon(epsilon: float) -> Rule:
     return rule
 
 
-def shifted_by_first(v, s):
-    """lse_a is subtracted in place of the larger one, in float32."""
-    w = torch.exp((s - s[:1]).float()).double()
-    total = w.sum(0)
-    used = torch.where(w[..., None] > 0, v, 0.0)
-    return (w[..., None] * used).sum(0) / total[..., None], s[0] + torch.log(total)
+def shifted_by_side(side: int, guarded: bool) -> Rule:
+    """The LSE of one side is subtracted, in float32; the other's where that is -inf and guarded."""
+
+    def rule(v, s):
+        off = torch.where((s[side] == -torch.inf) & guarded, finite_shift(largest(s, 0)), s[side])
+        w = torch.exp((s - off).float()).double()
+        total = w.sum(0)
+        used = torch.where(w[..., None] > 0, v, 0.0)
+        total = torch.where(guarded & (total == 0), 1.0, total)
+        merged = torch.where(guarded & (largest(s, 0) == -torch.inf), -torch.inf, off + torch.log(total))
+        return (w[..., None] * used).sum(0) / total[..., None], merged
+
+    return rule
 
 
 def sign_flipped(v, s):

@@ -101,9 +101,14 @@ LOOPS = (
         cases=draws.draw_two_empty, variants=tuple(on_states(loops.with_epsilon(one)) for one in EPSILONS[1:]),
     ),
     Mistake(
-        "natural_shifted_by_first", "merge_natural", on_states(loops.shifted_by_first),
+        "natural_shifted_by_first", "merge_natural", on_states(loops.shifted_by_side(0, False)),
         "lse_a was subtracted, not the larger of the two: exp(lse_b - lse_a) overflows where lse_a is far below.",
-        RANGE, cases=draws.draw_uneven_pair,
+        RANGE, cases=draws.draw_uneven_pair, variants=(on_states(loops.shifted_by_side(0, True)),),
+    ),
+    Mistake(
+        "natural_shifted_by_second", "merge_natural", on_states(loops.shifted_by_side(1, False)),
+        "lse_b was subtracted, not the larger of the two: exp(lse_a - lse_b) overflows where lse_b is far below.",
+        RANGE, cases=draws.draw_uneven_pair, variants=(on_states(loops.shifted_by_side(1, True)),),
     ),
     Mistake(
         "natural_sign_flipped", "merge_natural", on_states(loops.sign_flipped),

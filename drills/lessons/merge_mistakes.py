@@ -111,9 +111,17 @@ CAUSES = (
     ),
     Cause(
         "shifted_by_first",
-        (rules.shifted_by_first,),
+        (rules.shifted_by(0, False), rules.shifted_by(0, True)),
         "in-range",
         "The first state's s is subtracted, not the largest: 2^(s - s_0) overflows where s_0 is far below, or -inf.",
+        edit=draws.uneven,
+    ),
+    Cause(
+        "shifted_by_second",
+        (rules.shifted_by(-1, False), rules.shifted_by(-1, True)),
+        "in-range",
+        "The second state's s is subtracted, not the larger one: 2^(s - s_1) overflows where s_1 is far below.",
+        exercises=TWO,
         edit=draws.uneven,
     ),
     Cause(

@@ -174,13 +174,22 @@ def empty_below(bound: float) -> Rule:
     return formula
 
 
-def shifted_by_first(v: Tensor, s: Tensor):
-    """The first state's s is taken off in place of the largest: 2^(s - s_0) overflows where s_0 is far below."""
-    m = s[:1].sum(0)
-    w = torch.exp2(s.float() - m)
-    total = w.sum(0)
-    used = torch.where(w[..., None] > 0, v.float(), 0.0)
-    return ((w[..., None] * used).sum(0) / total[..., None]).double(), None
+def shifted_by(at: int, guarded: bool) -> Rule:
+    """The s of one state is taken off in place of the largest: 2^(s - s_0) overflows where s_0 is far below.
+
+    at: 0 for the first, -1 for the last. guarded: is the largest taken where that is -inf?
+    """
+
+    def formula(v: Tensor, s: Tensor):
+        m = s[at] if len(s) else s.sum(0)
+        m = torch.where((m == -torch.inf) & guarded, finite_shift(largest(s, 0)).float(), m)
+        w = torch.exp2(s.float() - m)
+        total = w.sum(0)
+        used = torch.where(w[..., None] > 0, v.float(), 0.0)
+        total = torch.where(guarded & (total == 0), 1.0, total)
+        return ((w[..., None] * used).sum(0) / total[..., None]).double(), None
+
+    return formula
 
 
 def guarded(rule: Rule) -> Rule:

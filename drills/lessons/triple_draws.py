@@ -116,6 +116,12 @@ def far_apart(rng: torch.Generator, N: int) -> Args:
     return m + torch.tensor([200.0, -300.0, 0.0]), l, o
 
 
+def one_far_above(rng: torch.Generator, N: int) -> Args:
+    """The m of one part, another one in every head, is 200 above the others."""
+    m, l, o = parts_of(rng, N)
+    return m + 200.0 * (torch.arange(N)[:, None] == torch.arange(3) % N), l, o
+
+
 def far_below(rng: torch.Generator, N: int) -> Args:
     """m around -70,000: legal scores. One head has no key in any part."""
     m, l, o = parts_of(rng, N)

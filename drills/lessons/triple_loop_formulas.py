@@ -34,6 +34,16 @@ def unshifted(l_too: bool, guarded: bool = True) -> Rule:
     return rule
 
 
+def by_one_part(at: int, guarded: bool) -> Rule:
+    """The m of part `at` is subtracted, or the largest where that is -inf and guarded."""
+
+    def rule(m, l, o):
+        off = torch.where((m[at] == -math.inf) & guarded, finite_shift(largest(m, 0)), m[at])
+        return None, None, shifted_by(m, off, l, o, True)[1]
+
+    return rule
+
+
 def max_from(start: float, guarded: bool = True) -> Rule:
     """The running max starts at a finite number."""
 

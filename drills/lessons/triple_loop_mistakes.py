@@ -77,6 +77,13 @@ LOOPS = (
         RANGE,
         draws.far_apart,
     ),
+    _pair(
+        "shifted_by_one",
+        tuple(formulas.by_one_part(at, guarded) for at in (0, 1) for guarded in BOTH_GUARDS),
+        "One part's m was subtracted, not the larger of the two: exp overflows where the other's is far above it.",
+        RANGE,
+        draws.one_far_above,
+    ),
     _pair("finite_stand_in", _stand_ins(formulas.low_is_empty, formulas.max_from), STAND_IN, RANGE, draws.far_below),
     _all("finite_stand_in", _stand_ins(formulas.low_is_empty, formulas.max_from), STAND_IN, RANGE, draws.far_below),
     _all(
