@@ -104,7 +104,7 @@ def shifted_by_one(at: int, guarded: bool):
         total, *others = level_states(*args)
         for state in others:
             total = over_one([total, state], at, guarded)[0], merge(total, state)[1]
-        return total[0], None
+        return total[0], None if others else total[1]
 
     return formula
 
