@@ -21,11 +21,11 @@ tiles are small. A family is a kernel with its flags, and with what its sizes an
 - if it uses atomics: by warps, stages, and the types of what they may change (all, where that is not clear);
 - else once, preferably with half floats.
 
-A kernel that is plain (see `gate_plain`) has nothing that sm_80 lacks: sm_90's machine code tells for both, and sm_80
-sees its front end only; unless it needs more shared memory than sm_80 has. One that is plain but for tl.dot has nothing
-that LLVM and ptxas would refuse: machine code is made of its largest specialisation for sm_90, and the largest of each
-of its other families is lowered for sm_90 (see `gate_depth`), for shared memory and TF32. Both are lowered for sm_80
-too if they take much of the shared memory there: a quarter and a half. With float32 values a kernel takes twice as much
+A kernel that is plain, or plain but for tl.dot (see `gate_plain`), has nothing that LLVM and ptxas would refuse: of all
+its families' largest, machine code is made of one, for sm_90, and the others are lowered for sm_90 (see `gate_depth`),
+for shared memory and TF32. A plain one has nothing that sm_80 lacks either: sm_80 sees its front end only, unless it
+needs more shared memory than sm_80 has. With products it is lowered for sm_80 too if it takes much of the shared memory
+there, half or, where machine code was made, a quarter. With float32 values a kernel takes twice as much
 as with half floats (at most 10 KB more where that is little): where those take a quarter at most, the passes on tiles
 are enough. In 114 specialisations of seven answers to lesson 5, sm_80 and sm_90 took the same. What the front end has
 taken for one exercise it takes for the others of the file. Figures are therefore of the largest shapes tested.

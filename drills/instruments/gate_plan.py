@@ -91,15 +91,15 @@ class Entry:
             return False
         return self.view.extents != other.view.extents or self.spec.rank >= other.spec.rank
 
-    def told_by(self, arch: int, most: bool) -> bool:
+    def told_by(self, arch: int, first: bool) -> bool:
         """Whether the newer target makes this one needless: nothing differs, and what is known to fit there fits here.
 
-        most: whether it is its kernel's largest. Products lie elsewhere on the older target: the largest may take a
-        quarter of the shared memory there, the others half of it.
+        first: of its kernel's largest. Products lie elsewhere on the older target: it may take a quarter of the shared
+        memory there, the others half of it.
         """
         if arch == ARCHS[0] or not (self.plain or self.multiplies):
             return False
-        room = SHARED[arch] // (1 if self.plain else 4 if most else 2)
+        room = SHARED[arch] // (1 if self.plain else 4 if first else 2)
         made = self.lowered(ARCHS[0])
         return made is None or not made.ok or made.shared <= room
 
@@ -172,7 +172,6 @@ class Plan:
         self.figures = figures
         self.entries: dict[tuple[str, str], Entry] = {}
         self.largest: dict[tuple[str, str, int], list[tuple[Entry, float]]] = {}
-        self.most: dict[tuple[str, str, int], Entry] = {}
         self.halves: dict[tuple[str, str, int, int], list[Entry]] = {}
         self.exercises: dict[str, dict[tuple[str, str], Entry]] = {}
         self.fronts: dict[str, tuple[Any, list[Entry]]] = {}
@@ -197,10 +196,8 @@ class Plan:
         best = self.largest.setdefault((entry.sha256, *self.family(one)), [])
         if not any(other.stands_for(one) for other, _ in best):
             best[:] = [(other, at) for other, at in best if not one.stands_for(other)] + [(one, now)]
-        if one.multiplies:
-            self.most[one.kernel] = max(self.most.get(one.kernel, one), one, key=lambda other: other.spec.rank)
-            if one.spec.reads_half:
-                self.halves.setdefault(one.kin, []).append(one)
+        if one.spec.reads_half and (one.plain or one.multiplies):
+            self.halves.setdefault(one.kin, []).append(one)
         return mine[key] if fresh else None
 
     def family(self, entry: Entry) -> tuple[str, int]:
@@ -218,11 +215,12 @@ class Plan:
 
         only: of this exercise, and perhaps of others.
         """
+        first = self._first()
         best = {
-            (id(entry), arch): self._depth(entry, arch)
+            (id(entry), arch): self._depth(entry, arch, id(entry) in first)
             for entry, _ in self._largest()
             for arch in ARCHS
-            if self.thorough or not entry.told_by(arch, self._is_most(entry))
+            if self.thorough or not entry.told_by(arch, id(entry) in first)
         }
         seen = set()
         for exercise in self.exercises if only is None else self.exercises.keys() & {only}:
@@ -235,11 +233,11 @@ class Plan:
                 if (id(entry), arch) in best:
                     yield entry, arch, best[id(entry), arch]
 
-    def _depth(self, entry: Entry, arch: int) -> Depth:
-        """How far a family's largest goes."""
+    def _depth(self, entry: Entry, arch: int, first: bool) -> Depth:
+        """How far a family's largest goes. first: it is the first of its kernel."""
         if self.thorough or not (entry.plain or entry.multiplies):
             return Depth.FULL
-        if self.figures and (entry.plain or (arch == ARCHS[0] and self._is_most(entry))):
+        if self.figures and arch == ARCHS[0] and first:
             return Depth.FULL
         return Depth.TILES if entry.fits_beside(self.halves.get(entry.kin, []), arch) else Depth.LOWERED
 
@@ -247,9 +245,12 @@ class Plan:
         """The largest of all families, and since when they are."""
         return (one for family in self.largest.values() for one in family)
 
-    def _is_most(self, entry: Entry) -> bool:
-        """Whether it is the largest of a kernel that multiplies."""
-        return entry.multiplies and self.most[entry.kernel] is entry
+    def _first(self) -> set[int]:
+        """The ids of those that come first among the largest of their kernels' families."""
+        first: dict[tuple[str, str, int], Entry] = {}
+        for entry, _ in self._largest():
+            first[entry.kernel] = max(first.get(entry.kernel, entry), entry, key=lambda other: other.spec.rank)
+        return set(map(id, first.values()))
 
     def _seen(self, exercise: str, best: dict[tuple[int, int], Depth]) -> list[Entry]:
         """The exercise's specialisations of which the front end is run alone; best: those that go further."""
