@@ -40,6 +40,9 @@ SPECIAL = frozenset(("warp_specialize", "flatten", "disallow_acc_multi_buffer"))
 MOST_LISTED = 5
 """Arguments of Triton's words without a keyword: further ones of tl.range are those."""
 
+LONGER = frozenset(("make_block_ptr",))
+"""Words that need more, and have no such keyword."""
+
 OTHERS = (WORD, "module ", "a Python ")
 """How it begins, what is told of a name that stands for something else than the file's constants and functions."""
 
@@ -86,6 +89,7 @@ def _is_plain(node: ast.AST, known: frozenset[str], words: frozenset[str]) -> bo
         if isinstance(node.func, ast.Name):
             named = node.func.id in known
         else:
-            named = len(node.args) <= MOST_LISTED and not any(isinstance(one, ast.Starred) for one in node.args)
+            few = len(node.args) <= MOST_LISTED or (isinstance(node.func, ast.Attribute) and node.func.attr in LONGER)
+            named = few and not any(isinstance(one, ast.Starred) for one in node.args)
         return named and not any(word.arg is None or word.arg in SPECIAL for word in node.keywords)
     return not (isinstance(node, ast.Constant) and isinstance(node.value, str) and FLOAT8.search(node.value))

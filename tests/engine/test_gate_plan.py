@@ -371,6 +371,7 @@ def in_file(line: str, help: str = "x", **more: object) -> Entry:
         "tl.store(s, helper(tl.exp2(x)))",
         "tl.store(s, helper(x, x, x, x, x, x, x, x))",
         "for n in range(D): x += tl.sum(x, 0)",
+        "x = tl.load(tl.make_block_ptr(v, (D,), (1,), (0,), (B,), (0,)))",
         "for n in tl.range(0, D, loop_unroll_factor=2): x += tl.sum(x, 0)",
     ],
 )
