@@ -122,7 +122,7 @@ SLIPS = (
             "The strides of v are swapped: v[n, d] lies at n * v.stride(0) + d * v.stride(1).", ROW),
     Mistake("attend_first_rows_of_v", "attend", _first_rows_of_v(None),
             "Every block of scores met the first rows of v. Score n goes with row n of v, start + tl.arange(...).", ROW,
-            cases=with_values(draw_long), variants=tuple(_first_rows_of_v(block) for block in BLOCKS)),
+            cases=with_values(draw_long), variants=tuple(_first_rows_of_v(block) for block in BLOCKS if block != 1)),
     Mistake("attend_divided_every_step", "attend", says=DIVIDED, anchor="not-divided-by-l",
             **in_blocks(attended, Recurrence(divide=True))),
     Mistake("stats_first_block_only", "softmax_stats", says=FIRST[0], anchor=FIRST[1], cases=draw_long,
