@@ -133,7 +133,8 @@ ONLY_PAIR = (
         "pair_l_is_one",
         "merge_pair",
         on_pair(formulas.l_is_one),
-        "l is 1. o is normalized, l is not: it is l_a * exp(m_a - m) + l_b * exp(m_b - m), which the next merge needs.",
+        "l was returned as 1. o is normalized, l is not: l_a * exp(m_a - m) + l_b * exp(m_b - m), which the next merge "
+        "needs.",
         "normalized-or-not",
     ),
     Mistake(
