@@ -149,7 +149,7 @@ def test_later_keys_far_above(drill):
     """Four heads of 160 keys: the last 32 score 12, 30, 60 and 95 more."""
     _, k, v = random_qkv(drill.rng, 160, H=4, D=1)
     k[128:] += GAPS[:, None]
-    drill.partial_attention(torch.ones(4, 1), k, v, 1, 1.0).agrees()
+    drill.partial_attention(torch.ones(4, 1), k, v.abs() + 0.5, 1, 1.0).agrees()  # with one column sums may cancel
 
 
 @pytest.mark.graded("partial_attention", "edge")

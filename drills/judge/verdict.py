@@ -21,14 +21,19 @@ from drills.report.model import Failure
 
 
 def values(
-    exercise: Exercise, args: Args, results: tuple, expected: tuple | None = None, level: str = "value"
+    exercise: Exercise,
+    args: Args,
+    results: tuple,
+    expected: tuple | None = None,
+    level: str = "value",
+    room: float = 1.0,
 ) -> Failure | None:
     """None if every result is within tolerance of `expected` (float64; the oracle's if left out).
 
-    results: of the right form, one tensor an output, see `form.unpack`.
+    results: of the right form, one tensor an output, see `form.unpack`. room: so many tolerances are allowed.
     """
     expected = right_results(exercise, args) if expected is None else expected
-    return _verdict(exercise, args, results, expected, level, "wrong_value")
+    return _verdict(exercise, args, results, expected, level, "wrong_value", room)
 
 
 def agree(exercise: Exercise, args: Args, results: tuple, others: tuple, level: str = "value") -> Failure | None:
@@ -66,8 +71,10 @@ def pointed(failure: Failure, lesson: Lesson) -> Failure:
     return replace(failure, read=f"content/{lesson.stem}.md#{anchor}") if anchor else failure
 
 
-def _verdict(exercise: Exercise, args: Args, results: tuple, expected: tuple, level: str, kind: str) -> Failure | None:
-    compared = compare(exercise, args, results, expected)
+def _verdict(
+    exercise: Exercise, args: Args, results: tuple, expected: tuple, level: str, kind: str, room: float = 1.0
+) -> Failure | None:
+    compared = compare(exercise, args, results, expected, room)
     if all(one.right for one in compared):
         return None
     likely = shape_of_error(exercise, args, compared)
