@@ -24,9 +24,6 @@ from drills.report.model import Failure
 from drills.sandbox.client import Call
 from drills.sandbox.outcome import Reply
 
-ROOM = 100.0
-"""Tolerances allowed where a call is made again with drawn values: sums may all but cancel there, with one column."""
-
 
 class Drill:
     """The fixture. `drill.rng` draws the test's inputs; `drill.<exercise>(*args)` calls the graded function."""
@@ -57,7 +54,7 @@ class Drill:
             return
         self._test = replace(test, level="value")
         for twin in run.twins.others(test.exercise, run.generator("twin", test.exercise)):
-            self._answer(run.lesson.exercise(twin.exercise), twin).agrees(ROOM)
+            self._answer(run.lesson.exercise(twin.exercise), twin).agrees()
 
     def _first(self, exercise: Exercise, args: Args) -> Answer:
         call = call_of(exercise, args, CallOptions(order_seed=self._order_seed))
@@ -95,9 +92,9 @@ class Answer(tuple):
         self._run, self._test, self._call = run, test, call
         self.exercise, self.args, self.reply = exercise, call.args, reply
 
-    def agrees(self, room: float = 1.0) -> Answer:
-        """Every result is within `room` tolerances of the lesson's float64 oracle."""
-        failure = judge.values(self.exercise, self.args, self, None, self._test.level, room)
+    def agrees(self) -> Answer:
+        """Every result is within tolerance of the lesson's float64 oracle."""
+        failure = judge.values(self.exercise, self.args, self, None, self._test.level)
         if failure is not None:
             raise GradedFailure(explain(self._run, self.exercise, self._call, self, failure))
         return self._must_have_read()

@@ -48,15 +48,13 @@ class Comparison:
         return tuple(reversed(index))
 
 
-def compare(
-    exercise: Exercise, args: Args, results: tuple, expected: tuple, room: float = 1.0
-) -> list[Comparison]:
-    """One `Comparison` an output. `results` have the right form; `expected` are float64. room: tolerances allowed.
+def compare(exercise: Exercise, args: Args, results: tuple, expected: tuple) -> list[Comparison]:
+    """One `Comparison` an output. `results` have the right form; `expected` are float64.
 
     An expected NaN (the payload of an empty state that is to stay untouched) asks for a NaN, an infinity for itself.
     """
     return [
-        _compare_one(exercise, args, index, got, right, room)
+        _compare_one(exercise, args, index, got, right)
         for index, (got, right) in enumerate(zip(results, expected, strict=True))
     ]
 
@@ -72,18 +70,16 @@ def matches(exercise: Exercise, args: Args, results: tuple, formula: tuple) -> b
         if got.shape != value.shape:
             return False
         rounded = value.to(result_dtype(exercise, args, exercise.outputs[index]))
-        if not _compare_one(exercise, args, index, got, rounded, 1.0).right:
+        if not _compare_one(exercise, args, index, got, rounded).right:
             return False
     return True
 
 
-def _compare_one(
-    exercise: Exercise, args: Args, index: int, got: torch.Tensor, expected: torch.Tensor, room: float
-) -> Comparison:
+def _compare_one(exercise: Exercise, args: Args, index: int, got: torch.Tensor, expected: torch.Tensor) -> Comparison:
     output = exercise.outputs[index]
     got = got.detach().to("cpu", torch.float64)
     expected = expected.detach().to("cpu", torch.float64)
-    limit = tolerance(exercise, args, output, expected) * room
+    limit = tolerance(exercise, args, output, expected)
     same = (got == expected) | (got.isnan() & expected.isnan())
     near = got.isfinite() & expected.isfinite() & ((got - expected).abs() <= limit)
     return Comparison(index, output, got, expected, limit, ~(same | near))

@@ -21,19 +21,14 @@ from drills.report.model import Failure
 
 
 def values(
-    exercise: Exercise,
-    args: Args,
-    results: tuple,
-    expected: tuple | None = None,
-    level: str = "value",
-    room: float = 1.0,
+    exercise: Exercise, args: Args, results: tuple, expected: tuple | None = None, level: str = "value"
 ) -> Failure | None:
     """None if every result is within tolerance of `expected` (float64; the oracle's if left out).
 
-    results: of the right form, one tensor an output, see `form.unpack`. room: so many tolerances are allowed.
+    results: of the right form, one tensor an output, see `form.unpack`.
     """
     expected = right_results(exercise, args) if expected is None else expected
-    return _verdict(exercise, args, results, expected, level, "wrong_value", room)
+    return _verdict(exercise, args, results, expected, level, "wrong_value")
 
 
 def agree(exercise: Exercise, args: Args, results: tuple, others: tuple, level: str = "value") -> Failure | None:
@@ -71,10 +66,8 @@ def pointed(failure: Failure, lesson: Lesson) -> Failure:
     return replace(failure, read=f"content/{lesson.stem}.md#{anchor}") if anchor else failure
 
 
-def _verdict(
-    exercise: Exercise, args: Args, results: tuple, expected: tuple, level: str, kind: str, room: float = 1.0
-) -> Failure | None:
-    compared = compare(exercise, args, results, expected, room)
+def _verdict(exercise: Exercise, args: Args, results: tuple, expected: tuple, level: str, kind: str) -> Failure | None:
+    compared = compare(exercise, args, results, expected)
     if all(one.right for one in compared):
         return None
     likely = shape_of_error(exercise, args, compared)
