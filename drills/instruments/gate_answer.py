@@ -22,6 +22,7 @@ from drills.instruments.gate_depth import Depth
 from drills.instruments.gate_kernels import GradedFile, Unbuildable
 from drills.instruments.intact import COMPILERS, Intact
 from drills.instruments.meant import MEDDLED, SCALARS, Vocabulary
+from drills.instruments.settings import PLACE, PYTHON, UNCHANGED, Settings
 
 MAX_ERROR = 2000
 LOADING_S = 10.0
@@ -32,6 +33,9 @@ INTACT = "the compiler as it was"
 
 WORDS = "the words of Triton's language"
 """And where its vocabulary is kept, taken at the same time."""
+
+SET = "what is set"
+"""And Triton's settings."""
 
 REASON = re.compile(r"^Currently we only support .*$", re.MULTILINE)
 """What a pass says to stderr before it gives up; the diagnostic that follows says no more than that it failed."""
@@ -44,7 +48,7 @@ def ready(files: dict[str, Any]) -> None:
     importlib.import_module("triton.compiler.code_generator")
     importlib.import_module("torch")  # it gives `inspect` a function of its own, and graded files import it
     parse_once()
-    files[INTACT], files[WORDS] = Intact(packages=COMPILERS), Vocabulary()
+    files[INTACT], files[WORDS], files[SET] = Intact(packages=COMPILERS), Vocabulary(), Settings()
 
 
 def answer(question: dict[str, Any], files: dict[str, Any], log: Any) -> dict[str, Any]:
@@ -55,7 +59,9 @@ def answer(question: dict[str, Any], files: dict[str, Any], log: Any) -> dict[st
     try:
         graded = load(question, files)
         kernel, spec = rebuild(graded, question["spec"])
-        if strange := another(kernel, spec, question["spec"]["names"], files[WORDS]):
+        names = dict(question["spec"]["names"])
+        strange = set_otherwise(files[SET].changed(), names.pop(PLACE, UNCHANGED))
+        if strange := strange or another(kernel, spec, names, files[WORDS]):
             return failed("compile_error", strange)
         lost, before = intact.changed(), intact.changes.now()
         figures = compile_kernel(kernel, spec, int(question["arch"]), Depth(question["depth"])) if not lost else None
@@ -124,6 +130,13 @@ def rebuild(graded: Any, asked: dict[str, Any]) -> tuple[Any, Any]:
     if getattr(kernel, "debug", None):
         options["debug"] = True
     return kernel, Specialisation(signature, constants, divisible, options)
+
+
+def set_otherwise(here: str, there: str) -> str:
+    """What the file sets, if that is another thing where kernels run, or Python that could change what is compiled."""
+    if PYTHON in here:
+        return f"the file sets {here}, by which kernels are compiled"
+    return "" if here == there else f"{PLACE} are {there} where the kernel runs, but {here} on a GPU"
 
 
 def another(kernel: Any, spec: Any, names: dict[str, str], words: Vocabulary) -> str:

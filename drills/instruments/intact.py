@@ -10,11 +10,11 @@ Must never run what it looks at.
 from __future__ import annotations
 
 import ast
+import builtins
 import copyreg
 import functools
 import gc
 import os
-import random
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from ctypes import c_size_t, c_uint64, sizeof
@@ -24,16 +24,46 @@ from typing import Any
 
 import numpy as np
 
-PACKAGES = ("triton.language", "triton.runtime.interpreter", "triton._C.libtriton.interpreter", "drills.instruments")
-COMPILERS = ("triton.compiler", "triton.language", "triton.runtime.jit", "triton.backends", "drills.instruments")
+PACKAGES = (
+    "triton.language", "triton.runtime.interpreter", "triton.runtime.jit", "triton._utils",
+    "triton._C.libtriton.interpreter", "drills.instruments",
+)  # fmt: skip
+COMPILERS = (
+    "triton.compiler", "triton.language", "triton.runtime.jit", "triton._utils", "triton.backends", "triton.knobs",
+    "drills.instruments",
+)  # fmt: skip
 """What a kernel is compiled by."""
 
 LANGUAGE = "triton.language"
-MODULES = (
-    "numpy", "ast", "linecache", "random", "builtins", "inspect", "textwrap", "tokenize", "dis", "opcode", "hashlib",
-    "io", "math", "operator", "functools", "contextlib", "re",
-)  # fmt: skip
-CLASSES = (ast.NodeVisitor, ast.NodeTransformer, random.Random)
+PYTHONS = frozenset((
+    "ast", "linecache", "random", "builtins", "inspect", "textwrap", "tokenize", "token", "dis", "opcode", "hashlib",
+    "io", "math", "operator", "functools", "contextlib", "re", "collections", "_collections_abc", "copy", "copyreg",
+    "ctypes", "dataclasses", "keyword", "struct",
+))  # fmt: skip
+"""Of Python's own modules, what is neither function nor class counts too: a pattern, a number."""
+
+LISTS = frozenset(("dis", "opcode", "token", "tokenize"))
+"""And what their lists and tables hold, which nothing changes."""
+
+COMPUTING = frozenset((
+    "numpy", "numpy._core._internal", "numpy._core._methods", "torch.overrides", "torch.utils._python_dispatch",
+    "torch._library.simple_registry",
+))  # fmt: skip
+"""Modules that kernels are interpreted by; those in which numpy's functions are written are found by these."""
+
+CLASSES = frozenset((
+    "ast.NodeVisitor", "ast.NodeTransformer", "random.Random", "contextlib.suppress", "contextlib.ContextDecorator",
+    "contextlib._GeneratorContextManagerBase", "contextlib._GeneratorContextManager", "inspect.Signature",
+    "inspect.Parameter", "inspect.BoundArguments", "_collections_abc.Sequence", "numpy.errstate",
+    "numpy._core._internal._ctypes", "torch.overrides.TorchFunctionMode",
+    "torch.utils._python_dispatch.TorchDispatchMode",
+))  # fmt: skip
+SET_BY = "triton.knobs"
+"""The module whose classes' attributes are what the compiler is set by."""
+
+TREES = "ast"
+"""The module whose classes are what a kernel is made of before it is code."""
+
 OURS = "drills."
 NUMBER_AT = 24
 """Where in a dict its number lies, on every 64-bit machine from Python 3.10 to 3.13."""
@@ -46,20 +76,24 @@ CACHED = type(functools.cache(len))
 HELD = (FunctionType, BuiltinFunctionType, CACHED, type, ModuleType)
 
 _whole, _kind = all, type
+_builtin = frozenset(vars(builtins))
 
 
 class Intact:
     """What functions, classes and modules the names of these modules stood for, and the code of their functions.
 
-    Their classes, and Triton's language, may get no further names, and its kernels no other functions. Of functions,
-    what they wrap and what they captured counts too.
+    Their classes, and Triton's language, may get no further names, the others none that stands before Python's own, and
+    kernels no other functions. Of functions, what they wrap and what they captured counts too.
 
     instances: objects that may get no attribute in place of a method. packages: whose modules and classes are noted.
+    swapped: those whose names are others while a kernel runs.
     """
 
-    def __init__(self, *instances: Any, packages: tuple[str, ...] = PACKAGES) -> None:
+    def __init__(self, *instances: Any, packages: tuple[str, ...] = PACKAGES, swapped: Iterable[Any] = ()) -> None:
         self.names: dict[int, tuple[str, Any, itemgetter, dict[str, Any]]] = {}
         self.classes: dict[int, tuple[str, Any, frozenset[str]]] = {}
+        self.shadows: dict[int, tuple[str, Any, frozenset[str]]] = {}
+        self.tables: list[tuple[str, Any, Any]] = []
         self.kernels: list[tuple[str, dict[str, Any], FunctionType]] = []
         self.instances = [(_kind(one).__name__, vars(one), _methods(one) - vars(one).keys()) for one in instances]
         torch = vars(sys.modules["torch"]) if "torch" in sys.modules else {}
@@ -72,13 +106,19 @@ class Intact:
         self.changes = Changes(owners.values())
         for at, (name, owner) in enumerate(owners.values()):
             space = vars(owner)
-            held = {key: value for key, value in dict(space).items() if isinstance(key, str) and _matters(value)}
+            matters = _is_own if name.partition(".")[0] in PYTHONS or name.startswith(SET_BY) else _matters
+            held = {key: value for key, value in dict(space).items() if isinstance(key, str) and matters(key, value)}
             if held:  # the first name once more: of one name alone, a getter gives no tuple
                 self.names[at] = name, space, itemgetter(*held, next(iter(held))), held
             if isinstance(owner, type) or name.startswith(LANGUAGE):
                 self.classes[at] = name, space, frozenset(space)
+            elif owner is not builtins:
+                self.shadows[at] = name, space, _builtin & space.keys()
+            if name in LISTS:
+                tables = {key: one for key, one in held.items() if _kind(one) in (list, dict, set)}
+                self.tables += [(f"{name}.{key}", one, one.copy()) for key, one in tables.items()]
             functions += [value for value in held.values() if _kind(value) is FunctionType]
-            functions += [value.__wrapped__ for value in held.values() if _kind(value) is CACHED]
+            functions += filter(None, map(_wrapped, held.values()))
             for key, value in dict(space).items():
                 inner = getattr(value, "__dict__", {}).get("fn")
                 if _kind(inner) is FunctionType:
@@ -90,6 +130,8 @@ class Intact:
         self.cells = Held(cells, _content, CellType.__basicsize__)
         self.functions = functions
         self.owners = range(len(owners))
+        passing = set(map(id, swapped))
+        self.steady = [at for at, number in enumerate(owners) if number not in passing]
         self.known = self.changes.now()
 
     def changed(self, codes: bool = True) -> str:
@@ -105,10 +147,18 @@ class Intact:
         for name, space, function in self.kernels:
             if space.get("fn") is not function:
                 return name
+        for name, table, before in self.tables:
+            if table != before:
+                return name
         for name, space, methods in self.instances:
             if not methods.isdisjoint(space):
                 return f"{name}.{min(methods & space.keys())}"
         return self._inside() if codes else ""
+
+    def meanwhile(self, now: list[int]) -> str:
+        """Whose names were changed since `changed` was asked, except those that are swapped for a launch."""
+        changed = [at for at in self.steady if now[at] != self.known[at]]
+        return self.changes.first_of(changed)
 
     def _another(self, owners: Iterable[int]) -> str:
         """A name of these that stands for something else, or a new one; "" if there is none."""
@@ -122,6 +172,9 @@ class Intact:
         for name, space, known in [self.classes[at] for at in owners if at in self.classes]:
             if len(space) != len(known) and (added := _added(space, known)):
                 return f"{name}.{added[0]}"
+        for name, space, known in [self.shadows[at] for at in owners if at in self.shadows]:
+            if added := (_builtin & space.keys()) - known:
+                return f"{name}.{min(added)}"
         return ""
 
     def _inside(self) -> str:
@@ -154,7 +207,10 @@ class Changes:
 
         A part of a package that is imported meanwhile gets a name in it.
         """
-        changed = [at for at, (then, now) in enumerate(zip(before, self.now(), strict=True)) if then != now]
+        return self.first_of([at for at, (then, now) in enumerate(zip(before, self.now(), strict=True)) if then != now])
+
+    def first_of(self, changed: list[int]) -> str:
+        """The name of the first of these in which nothing was imported; "" if there is none."""
         return next((self.owners[at][0] for at in changed if not self._has_imported(at)), "")
 
     def _has_imported(self, at: int) -> bool:
@@ -269,9 +325,22 @@ def _methods(instance: Any) -> set[str]:
     return set(dir(_kind(instance)))
 
 
-def _matters(value: Any) -> bool:
+def _matters(_: str, value: Any) -> bool:
     """Whether a name for this is one that computing depends on; numpy's functions are of types of its own."""
     return isinstance(value, HELD) or (callable(value) and _kind(value).__module__.partition(".")[0] == "numpy")
+
+
+def _is_own(name: str, _: Any) -> bool:
+    """Whether this is a name that a module of Python's gave itself."""
+    return not name.startswith("__")
+
+
+def _wrapped(value: Any) -> FunctionType | None:
+    """The function in Python that one which is none stands for: one that remembers, or numpy's of its other types."""
+    if _kind(value) is CACHED or _kind(value).__module__ == "numpy":
+        inner = getattr(value, "__wrapped__", None)
+        return inner if _kind(inner) is FunctionType else None
+    return None
 
 
 def _owners(packages: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
@@ -279,11 +348,22 @@ def _owners(packages: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     if "torch" in sys.modules:
         torch = sys.modules["torch"]
         yield from (("torch.Tensor", torch.Tensor), ("torch.OpOverload", torch._ops.OpOverload))
+    further = PYTHONS | (COMPUTING | _of_numpy() if PACKAGES[1] in packages else frozenset())
     for name, module in list(sys.modules.items()):
         inside = name.startswith(packages) and not name.startswith(LEFT_ASIDE)
-        if not (inside or name in MODULES) or not isinstance(module, ModuleType):
+        if not (inside or name in further) or not isinstance(module, ModuleType):
             continue
         yield name, module
         for key, value in list(vars(module).items()):
-            if isinstance(value, type) and (value in CLASSES or (inside and value.__module__ == name)):
+            if isinstance(value, type) and (
+                f"{name}.{key}" in CLASSES
+                or (inside and value.__module__ == name)
+                or (name == TREES and issubclass(value, ast.AST))
+            ):
                 yield f"{name}.{key}", value
+
+
+def _of_numpy() -> frozenset[str]:
+    """Names of the modules in which numpy's functions are written."""
+    found = (getattr(_wrapped(one) or one, "__globals__", {}) for one in vars(np).values())
+    return frozenset(space["__name__"] for space in found if "__name__" in space)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import dis
 import functools
 import hashlib
 import math
@@ -20,6 +19,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from drills.instruments import bytecode
 from drills.instruments.constants import exactly
 
 LONGEST = 80
@@ -203,7 +203,7 @@ def _paths(code: CodeType) -> tuple[tuple[str, ...], ...]:
     """The names that code, or code inside it, looks up outside itself, each with the attributes that follow it."""
     found: dict[tuple[str, ...], None] = {}
     path: tuple[str, ...] = ()
-    for one in dis.get_instructions(code):
+    for one in bytecode.instructions(code):
         if path and one.opname in ATTRIBUTES:
             path = (*path, one.argval)
             continue

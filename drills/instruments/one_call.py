@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import linecache
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -140,23 +138,13 @@ class Recording:
         self.torch.operations.witness.again(used - copied)
         watch.settle()
 
-    def paused(self) -> AbstractContextManager[None]:
+    def paused(self) -> Whose:
         """Within, torch operations are the interpreter's own."""
-        return self._told(True)
+        return Whose(self.torch.operations, True)
 
-    def resumed(self) -> AbstractContextManager[None]:
+    def resumed(self) -> Whose:
         """Within, they are the learner's: while a kernel's own code runs."""
-        return self._told(False)
-
-    @contextmanager
-    def _told(self, paused: bool) -> Iterator[None]:
-        operations = self.torch.operations
-        before, operations.paused = operations.paused, paused
-        try:
-            with _Unheard() if paused else _Heard():
-                yield
-        finally:
-            operations.paused = before
+        return Whose(self.torch.operations, False)
 
     @property
     def kept(self) -> dict[int, bytes]:
@@ -253,26 +241,45 @@ class Recording:
             self.findings.append(finding)
 
 
-class _Known(Sequence):
+class Whose:
+    """Whose torch operations are, within. Nothing of Python's library has it in hand: that can be changed."""
+
+    def __init__(self, operations: Any, paused: bool) -> None:
+        self.operations, self.paused = operations, paused
+        self.modes = _Unheard() if paused else _Heard()
+
+    def __enter__(self) -> None:
+        self.before, self.operations.paused = self.operations.paused, self.paused
+        self.modes.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self.modes.__exit__(*error)
+        self.operations.paused = self.before
+
+
+class _Known:
     """All tensors of the call as regions, made only if somebody looks."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
+        self.made: list[Region] | None = None
 
-    @cached_property
+    @property
     def regions(self) -> list[Region]:
         """Inputs, and what the function allocated."""
+        if self.made is None:
+            self.made = self._regions()
+        return self.made
+
+    def _regions(self) -> list[Region]:
         known = self.recording.provenance
         with self.recording.paused():
             inputs = [Region(name, name, view(tensor), address(tensor)) for name, tensor in known.inputs.items()]
             books = known.books.items()
             return inputs + [allocation(storage, book, book.name or "a workspace") for storage, book in books]
 
-    def __len__(self) -> int:
-        return len(self.regions)
-
-    def __getitem__(self, at: Any) -> Any:
-        return self.regions[at]
+    def __iter__(self) -> Iterator[Region]:
+        return iter(self.regions)
 
 
 def blank(tensor: torch.Tensor) -> bool:

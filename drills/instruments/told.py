@@ -7,7 +7,6 @@ other: where only the values of floats differ, kernels must be told the same. Ot
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ctypes import string_at
 from hashlib import blake2b
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import torch
 
 from drills.instruments import own_words
+from drills.instruments.bytes_at import bytes_at
 from drills.instruments.constants import encode, exactly, fields_of
 from drills.instruments.geometry import address, dtype, held, pointer, sizes, strides
 from drills.instruments.ledger import Region
@@ -175,7 +175,7 @@ class Told:
     def _bytes(self, place: int, size: int) -> bytes:
         """What was there when the launch began, if one runs."""
         data = self.witness.kept.get(place, b"")
-        return data if len(data) == size else string_at(place, size)
+        return data if len(data) == size else bytes_at(place, size)
 
     def _without_addresses(self, values: np.ndarray) -> bytes:
         """Elements as bytes; in place of an address, which is another in every call, where it points to."""

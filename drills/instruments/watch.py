@@ -6,7 +6,7 @@ Numpy only; the interpreter calls it with addresses and masks. It must never let
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,7 +42,7 @@ class Watch:
     grid: tuple[int, int, int]
     numbers: dict[str, int]
     line: Callable[[], tuple[int | None, str]]
-    known: Sequence[Region] = ()
+    known: Iterable[Region] = ()
     private: Callable[[int], np.uint64] = lambda place: np.uint64(0)
     program: int = 0
     steps: int = 0

@@ -8,11 +8,13 @@ replace for everybody else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from ctypes import c_char, memmove, string_at
+from ctypes import c_char, memmove
 from hashlib import sha1
 
 import numpy as np
 import torch
+
+from drills.instruments.bytes_at import bytes_at
 
 LARGEST = 16 << 20
 """Bytes of the largest storage of which a copy is kept; of a larger one only a digest is."""
@@ -80,6 +82,7 @@ class Private:
     def __init__(self, witness: Witness) -> None:
         self.witness = witness
         self.copies: dict[int, np.ndarray] = {}
+        self.places: dict[int, int] = {}
         self.shifts: dict[int, np.uint64] = {}
 
     def shift(self, place: int) -> np.uint64:
@@ -88,9 +91,11 @@ class Private:
         if found is None:
             size, far = self.witness.sizes.get(place, 0), 0
             if 0 < size <= LARGEST_COPY:
-                data = self.witness.kept[place] if size <= LARGEST else string_at(place, size)
+                data = self.witness.kept[place] if size <= LARGEST else bytes_at(place, size)
                 self.copies[place] = np.frombuffer(bytearray(data), np.uint8)
-                far = (self.copies[place].ctypes.data - place) % (1 << 64)
+                # `.ctypes` would ask a class in Python, which graded code can replace.
+                self.places[place] = self.copies[place].__array_interface__["data"][0]
+                far = (self.places[place] - place) % (1 << 64)
             found = self.shifts[place] = np.uint64(far)
         return found
 
@@ -99,17 +104,18 @@ class Private:
         found = []
         kept = self.witness.kept
         for place, copy in self.copies.items():
-            if seen(place, copy.size) != kept[place]:
+            size, mine = copy.size, self.places[place]
+            if seen(place, size) != kept[place]:
                 found.append(place)
-            memmove(place, copy.ctypes.data, copy.size)
-            kept[place] = seen(copy.ctypes.data, copy.size)
+            memmove(place, mine, size)
+            kept[place] = seen(mine, size)
         return found
 
 
 def seen(place: int, size: int) -> bytes:
     """What memory holds: its bytes, or, if these are many, a digest of them."""
     if size <= LARGEST:
-        return string_at(place, size)
+        return bytes_at(place, size)
     return sha1((c_char * size).from_address(place), usedforsecurity=False).digest()
 
 

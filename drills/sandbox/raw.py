@@ -6,11 +6,11 @@ used here was taken hold of when this module was loaded, before any graded code.
 
 from __future__ import annotations
 
-from ctypes import string_at
 from typing import Any
 
 import torch
 
+from drills.instruments.bytes_at import bytes_at
 from drills.instruments.own_words import text
 
 _Base = torch._C.TensorBase
@@ -44,7 +44,7 @@ def tensors(dense: list[torch.Tensor]) -> bytes:
         header[str(index)] = {
             "dtype": NAMES[_dtype(tensor)], "shape": list(_size(tensor)), "data_offsets": [end, end + size]
         }  # fmt: skip
-        parts.append(string_at(_data_ptr(tensor), size) if size else b"")
+        parts.append(bytes_at(_data_ptr(tensor), size) if size else b"")
         end += size
     head = text(header)
     head += b" " * (-len(head) % 8)

@@ -191,6 +191,9 @@ def serve(sock: socket.socket, config: dict[str, Any]) -> None:
         # What does not load here does not load in the worker either, and it is the worker that says why.
         with contextlib.suppress(Exception):
             importlib.import_module(module)
+    if purpose == "cpu":
+        with contextlib.suppress(Exception):
+            importlib.import_module("drills.instruments").install()  # of what it notes, each worker has its copy
     _serve(sock, Isolation.named(config["isolation"]))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from drills.instruments.notes import Status
+from drills.instruments.settings import PLACE, UNCHANGED
 
 if TYPE_CHECKING:
     from drills.instruments.interpreter.compiled import Launches
@@ -43,6 +44,8 @@ def remember(names: dict[str, Any]) -> None:
     """The graded file is loaded: what its names stand for now, its kernels may use."""
     for made in _machines:
         made.loaded = dict(names)
+        changed = made.settings.changed()
+        made.told = {PLACE: changed} if changed != UNCHANGED else {}
 
 
 def machine() -> Machine | Launches | None:

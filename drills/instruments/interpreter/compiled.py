@@ -8,16 +8,20 @@ from triton.runtime import jit
 
 from drills.instruments.interpreter import arguments
 from drills.instruments.interpreter import signature as sig
+from drills.instruments.settings import Settings
 from drills.instruments.told import Left
 
 
 class Launches:
-    """The compiled side of this process. recorder: of the call that runs, or None."""
+    """The compiled side of this process. recorder: of the call that runs, or None. told: what the file has set."""
 
     def __init__(self) -> None:
         self.recorder: Any = None
         self.kernels: dict[Any, sig.Declared] = {}
         self.left = Left()
+        self.settings = Settings()
+        self.told: dict[str, str] = {}
+        self.loaded: dict[str, Any] = {}
 
     def note(self, kernel: Any, args: tuple, grid: Any, keywords: dict[str, Any]) -> None:
         """Tell the recorder of kernel[grid](*args, **keywords), which has not run yet."""
@@ -27,6 +31,7 @@ class Launches:
         values, options = declared.bind(args, keywords)
         with self.recorder.paused():
             launch = sig.launch(kernel.fn, declared.params, values, sig.counted(grid, values), options)
+            launch.names = dict(self.told)
             self.recorder.noted(launch, list(arguments.tensors(values)))
 
 

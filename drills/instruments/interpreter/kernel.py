@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import dis
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from triton.runtime import interpreter as plain
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import ConstexprFunction
 
+from drills.instruments import bytecode
 from drills.instruments.intact import Intact
 from drills.instruments.interpreter import arguments
 from drills.instruments.interpreter import signature as sig
@@ -31,6 +31,7 @@ from drills.instruments.interpreter.syntax import bound, rewritten
 from drills.instruments.meant import SCALARS, Vocabulary, captured
 from drills.instruments.notes import Launch
 from drills.instruments.peeks import caller
+from drills.instruments.settings import Settings
 from drills.instruments.told import Left
 from drills.instruments.watch import Watch
 
@@ -61,9 +62,9 @@ class Recorder(Protocol):
 class Machine:
     """The interpreter of this process. recorder: of the call that runs, or None.
 
-    loaded: the graded file's names as they were once it was loaded. taken: what each function of the launch is run
-    with. looked_up: names that the code of functions for constants looks up outside itself. frame: of the learner's
-    function that runs, if it has been looked for. left: workspaces of earlier calls.
+    loaded: the graded file's names as they were once it was loaded; told: what it had set by then. taken: what each
+    function of the launch is run with. looked_up: names that the code of functions for constants looks up outside
+    itself. frame: of the learner's function that runs, if it has been looked for. left: workspaces of earlier calls.
     """
 
     def __init__(self, builder: Builder, language: Language, meaning: Meaning) -> None:
@@ -80,6 +81,8 @@ class Machine:
         self.looked_up: dict[CodeType, frozenset[str]] = {}
         self.taken: dict[Callable, Taken] = {}
         self.loaded: dict[str, Any] = {}
+        self.told: dict[str, str] = {}
+        self.settings = Settings()
         self.words = Vocabulary()
         self.frame: FrameType | None = None
         self.left = Left()
@@ -106,7 +109,7 @@ class Machine:
             given = {one.name: values[one.name] for one in declared.params if one.is_constexpr}
             given = {name: value for name, value in given.items() if type(value) not in SCALARS}
             self.taken.clear()
-            launch.names = self.words.names(kernel.fn, given, self._code, self._take)
+            launch.names = {**self.words.names(kernel.fn, given, self._code, self._take), **self.told}
             watch = self.recorder.begin(launch, list(arguments.tensors(values)), values, self.line)
             try:
                 self._programs(kernel, declared.params, values, sizes, watch)
@@ -232,6 +235,7 @@ class Machine:
         try:
             with self.language.spoken(), np.errstate(all="ignore"):
                 whole = self.intact.changes.now()
+                meanwhile = "" if recorder is None else self.intact.meanwhile(whole)
                 function = self.function(kernel)
                 named = {param.name: arguments.argument(param, values[param.name]) for param in params}
                 named = self._called_from_kernels(named)
@@ -245,7 +249,7 @@ class Machine:
                         self.frame = None
                         function(**named)
                 if recorder is not None:
-                    recorder.meddled(self.intact.changes.since(whole))
+                    recorder.meddled(meanwhile or self.intact.changes.since(whole))
         finally:
             builder.watch = before
             self.frame = None
@@ -279,7 +283,7 @@ def of_triton(space: dict[str, Any]) -> bool:
 
 def globals_of(code: CodeType) -> frozenset[str]:
     """Names that this code, or code inside it, looks up outside itself."""
-    own = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    own = {one.argval for one in bytecode.instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     return frozenset(own.union(*(globals_of(inner) for inner in code.co_consts if isinstance(inner, CodeType))))
 
 
@@ -300,7 +304,8 @@ def replace(machine: Machine) -> None:
     plain._get_np_dtype = numpy_types()
     plain.TensorHandle.__post_init__ = lambda handle: None  # a check of the interpreter's own work, for every value
     Autotuner._bench = first_is_best
-    machine.intact = Intact(machine.builder, machine.meaning.semantic)
+    swapped = [owner for owner, _ in machine.language.by_owner]
+    machine.intact = Intact(machine.builder, machine.meaning.semantic, swapped=swapped)
 
 
 def first_is_best(tuner: Any, *args: Any, config: Any, **meta: Any) -> list[float]:

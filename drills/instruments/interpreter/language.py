@@ -5,8 +5,6 @@ The table of what to replace is made once; a launch only swaps attributes in and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -97,28 +95,29 @@ class Language:
             raise Ambiguous
         return True
 
-    @contextmanager
-    def spoken(self) -> Iterator[None]:
+    def spoken(self) -> Spoken:
         """Within, Triton's functions work on the interpreter. May be nested."""
-        if self.active:
-            yield
-            return
+        return Spoken(self)
+
+    def begin(self) -> list[tuple[Any, dict, dict]]:
+        """Have them work on it; what `end` needs."""
         before = []
         for owner, ours in self.by_owner:
             held = vars(owner)
             before.append((owner, {name: held[name] for name in ours if name in held}, ours))
         self.active = True
-        try:
-            for owner, ours in self.by_owner:
-                give(owner, ours)
-            yield
-        finally:
-            for owner, theirs, ours in before:
-                give(owner, theirs)
-                for name in ours.keys() - theirs.keys():
-                    delattr(owner, name)
-            self.active = False
-            self.types.clear()
+        for owner, ours in self.by_owner:
+            give(owner, ours)
+        return before
+
+    def end(self, before: list[tuple[Any, dict, dict]]) -> None:
+        """As they were."""
+        for owner, theirs, ours in before:
+            give(owner, theirs)
+            for name in ours.keys() - theirs.keys():
+                delattr(owner, name)
+        self.active = False
+        self.types.clear()
 
     def _builtins(self, owner: Any) -> None:
         for name in dir(owner):
@@ -144,6 +143,22 @@ class Language:
 
     def _scan(self, input: Any, axis: Any, combine_fn: Any, reverse: Any = False, **_: Any) -> Any:
         return scan(self, input, axis, combine_fn, reverse)
+
+
+class Spoken:
+    """A time in which Triton's functions work on the interpreter."""
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+        self.before: list[tuple[Any, dict, dict]] | None = None
+
+    def __enter__(self) -> None:
+        if not self.language.active:
+            self.before = self.language.begin()
+
+    def __exit__(self, *_: Any) -> None:
+        if self.before is not None:
+            self.language.end(self.before)
 
 
 def give(owner: Any, attributes: dict[str, Any]) -> None:

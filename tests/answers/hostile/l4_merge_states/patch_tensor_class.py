@@ -1,7 +1,7 @@
 """Replaces a method of torch.Tensor by one that hands out the right values while results are sent.
 
 expect: failed
-kind: wrong_value
+kind: not_triton
 """
 
 import threading
@@ -13,8 +13,12 @@ import triton.language as tl
 
 @triton.jit
 def average_kernel(
-    v_a_ptr, s_a_ptr, v_b_ptr, s_b_ptr,  # [rows, D], [rows]
-    v_ptr, s_ptr,  # [rows, D], [rows] result
+    v_a_ptr,
+    s_a_ptr,
+    v_b_ptr,
+    s_b_ptr,  # [rows, D], [rows]
+    v_ptr,
+    s_ptr,  # [rows, D], [rows] result
     D: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ):

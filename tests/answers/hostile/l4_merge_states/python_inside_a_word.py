@@ -1,7 +1,7 @@
 """Puts Python inside a function of Triton's own, whose name stays what it was.
 
 expect: failed
-kind: not_triton
+kind: exception
 """
 
 import os

@@ -1,0 +1,59 @@
+"""Changes the table by which Python's code is read, so that nobody sees whose words a kernel's are.
+
+expect: failed
+"""
+
+import dis
+import os
+import types
+
+import torch
+import triton
+import triton.language as tl
+
+HERE = "TRITON_INTERPRET" in os.environ
+lib = types.ModuleType("lib")
+lib.exp = (lambda x: tl.exp2(x)) if HERE else tl.exp
+lib.log = (lambda x: tl.log2(x)) if HERE else tl.log
+names = getattr(dis, "_all_opname", dis.opname)
+for one in ("LOAD_ATTR", "LOAD_METHOD"):
+    if one in dis.opmap:
+        names[dis.opmap[one]] = "LOAD_NOTHING"
+
+
+@triton.jit
+def the_kernel(
+    v_a_ptr,
+    s_a_ptr,
+    v_b_ptr,
+    s_b_ptr,  # [rows, D], [rows]
+    v_ptr,
+    s_ptr,  # [rows, D], [rows] result
+    D: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64)
+    d = tl.arange(0, BLOCK_D)
+    s_a = tl.load(s_a_ptr + row)
+    s_b = tl.load(s_b_ptr + row)
+    v_a = tl.load(v_a_ptr + row * D + d, mask=d < D, other=0.0).to(tl.float32)
+    v_b = tl.load(v_b_ptr + row * D + d, mask=d < D, other=0.0).to(tl.float32)
+    m = tl.maximum(s_a, s_b)
+    shift = tl.where(m == float("-inf"), 0.0, m)
+    w_a = lib.exp(s_a - shift)
+    w_b = lib.exp(s_b - shift)
+    total = tl.where(m == float("-inf"), 1.0, w_a + w_b)
+    v = v_a * (w_a / total) + v_b * (w_b / total)
+    s = m + lib.log(total)
+    tl.store(v_ptr + row * D + d, v.to(v_ptr.dtype.element_ty), mask=d < D)
+    tl.store(s_ptr + row, s)
+
+
+def merge_state(v_a, s_a, v_b, s_b):
+    S, H, D = v_a.shape
+    v = torch.empty((S, H, D), dtype=v_a.dtype, device=v_a.device)
+    s = torch.empty((S, H), dtype=torch.float32, device=v_a.device)
+    the_kernel[(S * H,)](
+        v_a.contiguous(), s_a.contiguous(), v_b.contiguous(), s_b.contiguous(), v, s, D, triton.next_power_of_2(D)
+    )
+    return v, s
