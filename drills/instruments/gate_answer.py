@@ -43,12 +43,23 @@ REASON = re.compile(r"^Currently we only support .*$", re.MULTILINE)
 DIAGNOSTIC = re.compile(r"^(.+?):(\d+):\d+: error: (.*)$", re.MULTILINE)
 
 
+_before: dict[str, Any] = {}
+
+
 def ready(files: dict[str, Any]) -> None:
     """What must be known before any graded file is loaded; later, the machinery is out of its reach."""
+    prepare()
+    files.update(_before)
+
+
+def prepare() -> None:
+    """Take note of the compiler as it is, once for this process and what it forks."""
+    if _before:
+        return
     importlib.import_module("triton.compiler.code_generator")
     importlib.import_module("torch")  # it gives `inspect` a function of its own, and graded files import it
     parse_once()
-    files[INTACT], files[WORDS], files[SET] = Intact(packages=COMPILERS), Vocabulary(), Settings()
+    _before.update({INTACT: Intact(packages=COMPILERS), WORDS: Vocabulary(), SET: Settings()})
 
 
 def answer(question: dict[str, Any], files: dict[str, Any], log: Any) -> dict[str, Any]:
@@ -117,6 +128,7 @@ def rebuild(graded: Any, asked: dict[str, Any]) -> tuple[Any, Any]:
             if "." not in name:
                 signature[name] = "constexpr"
     for parameter in kernel.params:
+        declared_otherwise(parameter, signature.get(parameter.name), constants.get((parameter.num,)))
         if parameter.name not in signature and parameter.has_default:
             signature[parameter.name] = "constexpr"
             constants[(parameter.num,)] = parameter.default
@@ -137,6 +149,16 @@ def set_otherwise(here: str, there: str) -> str:
     if PYTHON in here:
         return f"the file sets {here}, by which kernels are compiled"
     return "" if here == there else f"{PLACE} are {there} where the kernel runs, but {here} on a GPU"
+
+
+def declared_otherwise(parameter: Any, kind: Any, value: Any) -> None:
+    """Unbuildable if a kernel's parameter is not declared here as it was where the kernel ran."""
+    fixed, folded = parameter.annotation_type, value is None or (type(value) is int and value == 1)
+    if kind == "constexpr" and not (parameter.is_constexpr or folded):
+        raise Unbuildable(f"{parameter.name} is a tl.constexpr where the kernel runs, but not on a GPU")
+    if kind not in (None, "constexpr") and (parameter.is_constexpr or (fixed and kind != fixed)):
+        there = "tl.constexpr" if parameter.is_constexpr else fixed
+        raise Unbuildable(f"{parameter.name} is of another type where the kernel runs than on a GPU: {there}")
 
 
 def another(kernel: Any, spec: Any, names: dict[str, str], words: Vocabulary) -> str:

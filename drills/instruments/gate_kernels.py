@@ -56,14 +56,9 @@ class GradedFile:
         exact = [value for value in named if self.spans(value, line) and closure_of(value) == closure]
         if exact:
             return exact[0]
-        nodes = [node for node in self.functions if node.name == name]
-        at_line = [node for node in nodes if first_line(node) <= line <= node.lineno]
-        nested = at_line or (nodes if len(nodes) == 1 else [])
-        top_level = [value for value in named if not closure_of(value)]
-        if nested and (at_line or nested[0] not in self.tree.body):
-            return self.build(nested[0], closure)  # also where another of that name took its place
-        if top_level:
-            return top_level[0]
+        at_line = [node for node in self.functions if node.name == name and first_line(node) <= line <= node.lineno]
+        if at_line:
+            return self.build(at_line[0], closure)  # nested, or another of that name took its place
         raise Unbuildable(f"no function {name} at line {line} of the file")
 
     def reachable(self) -> list[Any]:

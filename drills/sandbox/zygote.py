@@ -191,9 +191,11 @@ def serve(sock: socket.socket, config: dict[str, Any]) -> None:
         # What does not load here does not load in the worker either, and it is the worker that says why.
         with contextlib.suppress(Exception):
             importlib.import_module(module)
-    if purpose == "cpu":
-        with contextlib.suppress(Exception):
-            importlib.import_module("drills.instruments").install()  # of what it notes, each worker has its copy
+    with contextlib.suppress(Exception):  # what it notes of Triton and Python's library, each of its children has
+        if purpose == "cpu":
+            importlib.import_module("drills.instruments").install()
+        elif purpose == "compile":
+            importlib.import_module("drills.instruments.gate_answer").prepare()
     _serve(sock, Isolation.named(config["isolation"]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,8 @@ from drills.instruments.interpreter.floats import to_bf16
 from drills.instruments.interpreter.signature import natural
 
 CONSTANTS = (bool, int, float, str)
+SIZES = ("shape", "strides", "block_shape")
+"""Of a tensor descriptor; each is asked for once."""
 
 
 def argument(param: jit.KernelParam, value: Any) -> Any:
@@ -36,6 +39,9 @@ def plainly(value: Any) -> Any:
     """A constant as the compiler gets it: a class of the learner's own has no say in a kernel."""
     if isinstance(value, tuple):
         return tupled(map(plainly, value), fields_of(value))
+    if isinstance(value, plain.TensorDescriptor):
+        parts = {name: getattr(value, name) for name in plain.TensorDescriptor.__dataclass_fields__}
+        return plain.TensorDescriptor(**parts | {one: list(map(operator.index, parts[one])) for one in SIZES})
     kind = next((one for one in CONSTANTS if isinstance(value, one)), None)
     return value if kind is None or type(value) in CONSTANTS else getattr(kind, "__pos__", kind.__str__)(value)
 

@@ -19,6 +19,9 @@ from drills.instruments.geometry import pointer
 from drills.instruments.notes import Launch
 
 GRID_LIMITS = (2**31 - 1, 65535, 65535)
+OTHERWISE = frozenset(("__signature__", "__wrapped__"))
+"""Attributes by which a function tells Python of other parameters than it has."""
+
 NOT_OPTIONS = {"num_warps", "num_stages", "grid", "warmup"}
 
 
@@ -39,7 +42,9 @@ class Declared:
 
 
 def declared(function: Any, settings: dict[str, Any]) -> Declared:
-    """What a kernel declares. settings: keyword arguments of @triton.jit."""
+    """What a kernel declares in its def. settings: keyword arguments of @triton.jit."""
+    if strange := sorted(OTHERWISE & vars(function).keys()):
+        raise TypeError(f"a kernel has the parameters that stand in its def: {function.__name__} has a {strange[0]}")
     signature = inspect.signature(function)
     plainly = set(settings.get("do_not_specialize") or ())
     unaligned = set(settings.get("do_not_specialize_on_alignment") or ())
