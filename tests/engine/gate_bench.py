@@ -44,9 +44,13 @@ def launch(kernel: str, file: Path, signature: dict[str, Any], divisible: str = 
     kinds = {name: "constexpr" if isinstance(kind, tuple) else kind for name, kind in signature.items()}
     constants = {name: kind[1] for name, kind in signature.items() if isinstance(kind, tuple)}
     constants |= more.pop("parts", {})
+    return Launch(kernel, line_of(kernel, file), (1, 1, 1), kinds, constants, divisible.split(), **more)
+
+
+def line_of(kernel: str, file: Path) -> int:
+    """The line of the function of that name."""
     lines = file.read_text().splitlines()
-    line = next(n for n, text in enumerate(lines, 1) if text.strip().startswith(f"def {kernel}("))
-    return Launch(kernel, line, (1, 1, 1), kinds, constants, divisible.split(), **more)
+    return next(n for n, text in enumerate(lines, 1) if text.strip().startswith(f"def {kernel}("))
 
 
 def one(gate: CompileGate, file: Path, *launches: Launch, exercise: str = "x", timeout: float = 30.0) -> list:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from gate_bench import PLAIN, C, Starter, launch
+from gate_bench import PLAIN, C, Starter, launch, line_of
 
 from drills.instruments.gate import CompileGate
 from drills.instruments.gate_report import main_width, width_advice
@@ -13,8 +13,8 @@ from drills.instruments.gate_report import main_width, width_advice
 FILE = Path(__file__).with_name("gate_accepted.py")
 XY = {"x": "*fp16", "y": "*fp16", "n": "i32", "B": (C, 64)}
 ROWS = {"x": "*fp16", "y": "*fp16", "rows": "i32", "D": "i32", "R": (C, 8), "B": (C, 128)}
-FUNCTION = {"function": "squared", "line": 0, "closure": {}}
-ADD_ONE = {"function": "add_one", "line": 0, "closure": {}}
+FUNCTION = {"function": "squared", "line": line_of("squared", FILE), "closure": {}}
+ADD_ONE = {"function": "add_one", "line": line_of("add_one", FILE), "closure": {}}
 
 GOOD = {
     "calls a helper": launch("calls_a_helper", FILE, PLAIN),
