@@ -41,8 +41,11 @@ NATIVE = {
     "fast_powf": np.power,
     "isfinited": np.isfinite,
     "finitef": np.isfinite,
-    "signbit": np.signbit,
+    "signbit": lambda x: np.signbit(x).astype(np.int32),
 }
+
+OF_FLAGS = {np.dtype(np.bool_): tl.int1, np.dtype(np.int32): tl.int32}
+"""The type of a result that is no float: these functions are of floats, or of int32."""
 
 
 def replacements(semantic: Any) -> Iterator[tuple[Any, str, Any, Any]]:
@@ -67,7 +70,7 @@ def _function(semantic: Any, name: str) -> Any:
         for at, one in enumerate(tensors[1:], 1):
             tensors[0], tensors[at] = semantic.broadcast_impl_value(tensors[0], one)
         values = operation(*(wide(tensor.handle) for tensor in tensors))
-        kind = tl.int1 if values.dtype == np.bool_ else tensors[0].dtype
+        kind = OF_FLAGS.get(values.dtype, tensors[0].dtype)
         made = plain.TensorHandle(values, kind) if kind is tl.int1 else handle(values, kind)
         return tl.tensor(made, tensors[0].type.with_element_ty(kind))
 

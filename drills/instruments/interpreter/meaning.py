@@ -52,6 +52,14 @@ class Semantic(Shortcuts, plain.TritonSemantic):
         finally:
             self.present = False
 
+    def binary_op_type_checking_impl(self, lhs: Any, rhs: Any, *more: Any, **named: Any) -> Any:
+        """The two sides in one type. An argument that is 1 is a number to the compiler, and takes the other's type."""
+        if isinstance(lhs, tl.tensor) and isinstance(rhs, tl.tensor):
+            left, right = folded(lhs), folded(rhs)
+            if left is lhs or right is rhs:
+                lhs, rhs = left, right
+        return super().binary_op_type_checking_impl(lhs, rhs, *more, **named)
+
 
 class Meaning:
     """The helpers and builtins of a kernel, on one semantic."""
@@ -75,7 +83,7 @@ class Meaning:
     def assigned(self, value: Any) -> Any:
         """What a name holds after `name = value`: a number becomes a tensor."""
         if isinstance(value, tl.tensor):
-            return value
+            return value if folded(value) is value else self.semantic.to_tensor(1)
         if isinstance(value, NUMBERS) or isinstance(value, tl.constexpr) and isinstance(value.value, NUMBERS):
             return self.semantic.to_tensor(value)
         if type(value) is tuple:
