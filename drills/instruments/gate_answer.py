@@ -17,7 +17,7 @@ from typing import Any
 
 from drills.instruments import sources
 from drills.instruments.constants import tupled
-from drills.instruments.gate_compile import Specialisation, TooMuch, compile_kernel, parse_once
+from drills.instruments.gate_compile import Specialisation, TooMuch, compile_kernel, parse_once, tell_targets
 from drills.instruments.gate_depth import Depth
 from drills.instruments.gate_kernels import GradedFile, Unbuildable
 from drills.instruments.intact import COMPILERS, Intact
@@ -59,6 +59,7 @@ def prepare() -> None:
     importlib.import_module("triton.compiler.code_generator")
     importlib.import_module("torch")  # it gives `inspect` a function of its own, and graded files import it
     parse_once()
+    tell_targets()
     _before.update({INTACT: Intact(packages=COMPILERS), WORDS: Vocabulary(), SET: Settings()})
 
 

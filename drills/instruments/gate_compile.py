@@ -12,6 +12,7 @@ import contextlib
 import functools
 import io
 import re
+import sys
 import textwrap
 from dataclasses import dataclass, field
 from types import FunctionType, MethodType, SimpleNamespace
@@ -45,6 +46,24 @@ class Specialisation:
     options: dict[str, Any] = field(default_factory=dict)
 
 
+_asked_for: list[Any] = []
+
+
+def tell_targets() -> None:
+    """Have kernels that ask for the GPU that they are compiled for be told that, though there is none."""
+    info = sys.modules.get("triton.language.target_info")
+    if info is not None:
+        info.current_target = current_target
+
+
+def current_target() -> Any:
+    """What the kernel is compiled for."""
+    return _asked_for[0] if _asked_for else None
+
+
+current_target.__triton_builtin__ = True
+
+
 def knows(version: str) -> bool:
     """Whether the compiler's stages of this Triton version are known."""
     return version.startswith(KNOWN)
@@ -65,6 +84,7 @@ def compile_kernel(kernel: Any, spec: Specialisation, arch: int, depth: Depth = 
     attrs = {path: [["tt.divisibility", 16]] for path in spec.divisible}
     source = ASTSource(kernel, spec.signature, spec.constants, attrs)
     target = GPUTarget("cuda", arch, WARP)
+    _asked_for[:] = [target]
     staged = knows(triton.__version__)
     with compiler_output() as log:
         if staged and depth is Depth.FRONT:

@@ -54,11 +54,13 @@ def machine() -> Machine | Launches | None:
 
 
 def _machine() -> Machine:
+    from drills.instruments.interpreter.device import tell_target
     from drills.instruments.interpreter.kernel import Machine, replace
     from drills.instruments.interpreter.language import Language
     from drills.instruments.interpreter.meaning import Meaning, Semantic
     from drills.instruments.interpreter.memory import Builder
 
+    tell_target()
     builder = Builder()
     semantic = Semantic(builder)
     meaning = Meaning(semantic)

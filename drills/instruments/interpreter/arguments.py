@@ -16,6 +16,7 @@ from drills.instruments.constants import fields_of, tupled
 from drills.instruments.geometry import pointer
 from drills.instruments.interpreter.arithmetic import numpy_type
 from drills.instruments.interpreter.floats import to_bf16
+from drills.instruments.interpreter.number import Number
 from drills.instruments.interpreter.signature import natural
 
 CONSTANTS = (bool, int, float, str)
@@ -59,10 +60,8 @@ def converted(value: Any, name: str, folds: bool = True) -> Any:
         return made
     if isinstance(value, (bool, int, float)):
         kind = named(natural(value, specialize=False)[0])
-        made = tl.tensor(plain.TensorHandle(_number(value, kind), kind), kind)
-        if folds and type(value) is int and value == 1:
-            made.handle.folded = True
-        return made
+        handle = plain.TensorHandle(_number(value, kind), kind)
+        return Number(handle, kind, value) if folds and type(value) is int and value == 1 else tl.tensor(handle, kind)
     if hasattr(value, "data_ptr"):
         kind = named(natural(value, specialize=False)[0])
         handle = plain.TensorHandle(np.array([pointer(plain._unwrap_tensor(value))], dtype=np.uint64), kind)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import triton.language as tl
+from triton.backends.compiler import GPUTarget
 from triton.runtime import interpreter as plain
 
 from drills.instruments.interpreter.arithmetic import NotInterpreted, handle, wide
@@ -46,6 +48,21 @@ NATIVE = {
 
 OF_FLAGS = {np.dtype(np.bool_): tl.int1, np.dtype(np.int32): tl.int32}
 """The type of a result that is no float: these functions are of floats, or of int32."""
+
+
+def tell_target() -> None:
+    """Have kernels that ask for their GPU be told of one, as they are where they are compiled."""
+    info = sys.modules.get("triton.language.target_info")
+    if info is not None:
+        info.current_target = current_target
+
+
+def current_target() -> Any:
+    """A GPU of sm_80."""
+    return GPUTarget("cuda", 80, 32)
+
+
+current_target.__triton_builtin__ = True
 
 
 def replacements(semantic: Any) -> Iterator[tuple[Any, str, Any, Any]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ import triton.language as tl
 from triton.runtime import interpreter as plain
 
 from drills.instruments.interpreter.arithmetic import numpy_type
+from drills.instruments.interpreter.number import Number, folded
 from drills.instruments.interpreter.shortcuts import Shortcuts
-from drills.instruments.interpreter.syntax import ASSIGN, BOTH, EITHER, NOT, VALUE, is_inside
+from drills.instruments.interpreter.syntax import ASSIGN, BOTH, CHOSEN, EITHER, NOT, SHOWN, VALUE, is_inside
 
 NUMBERS = (bool, int, float)
 PYTHONS = frozenset(
@@ -77,13 +78,15 @@ class Meaning:
             BOTH: functools.partial(self.chained, False, semantic.logical_and),
             EITHER: functools.partial(self.chained, True, semantic.logical_or),
             NOT: self.negated,
+            SHOWN: compiled,
+            CHOSEN: self.chosen,
             VALUE: lambda held: held if isinstance(held, NUMBERS) else held.value,
         }
 
     def assigned(self, value: Any) -> Any:
         """What a name holds after `name = value`: a number becomes a tensor."""
         if isinstance(value, tl.tensor):
-            return value if folded(value) is value else self.semantic.to_tensor(1)
+            return self.semantic.to_tensor(value.__number__) if type(value) is Number else value
         if isinstance(value, NUMBERS) or isinstance(value, tl.constexpr) and isinstance(value.value, NUMBERS):
             return self.semantic.to_tensor(value)
         if type(value) is tuple:
@@ -94,7 +97,7 @@ class Meaning:
         """`and` (decisive False) or `or` (True): a constant decides or drops out, tensors combine lane by lane."""
         kept, value = [], None
         for thunk in thunks:
-            value = thunk()
+            value = folded(thunk())
             if isinstance(value, tl.tensor):
                 kept.append(value)
             elif bool(value) is decisive:
@@ -103,12 +106,20 @@ class Meaning:
             return value
         return functools.reduce(lambda left, right: combine(left, right), kept)
 
+    def chosen(self, condition: Any, one: Callable, other: Callable) -> Any:
+        """`one if condition else other`: of a tensor's choice a tensor comes, of a constant's what was chosen."""
+        condition = folded(condition)
+        value = one() if condition else other()
+        return self.assigned(value) if isinstance(condition, tl.tensor) else value
+
     def negated(self, value: Any) -> Any:
         """`not value`."""
+        value = folded(value)
         return self.semantic.not_(value) if isinstance(value, tl.tensor) else not value
 
     def extreme(self, plainly: Any, combine: Any, *values: Any, **named: Any) -> Any:
         """max and min: tensors lane by lane, anything else as in Python."""
+        values = tuple(map(folded, values))
         if not any(isinstance(value, tl.tensor) for value in values):
             return plainly(*values, **named)
         tensors = [self.semantic.to_tensor(value) for value in values]
@@ -134,14 +145,15 @@ def attribute(value: Any, name: str, *default: Any) -> Any:
     """getattr, as far as a kernel may name attributes."""
     if is_inside(name):
         raise TypeError(f"a kernel has no attribute {name}: only Python has that, not a GPU")
-    return getattr(folded(value), name, *default)
+    return getattr(compiled(value), name, *default)
 
 
 def instance(value: Any, kinds: Any) -> bool:
     """isinstance."""
-    return isinstance(folded(value), kinds)
+    return isinstance(compiled(value), kinds)
 
 
-def folded(value: Any) -> Any:
-    """What a value is to the compiler: an argument that is 1 is a plain integer there."""
-    return 1 if isinstance(value, tl.tensor) and hasattr(value.handle, "folded") else value
+def compiled(value: Any) -> Any:
+    """What Python's own functions get in the compiler: what a constant stands for; for a tuple one of Triton's."""
+    value = folded(tl.core._unwrap_if_constexpr(value))
+    return tl.tuple(list(value)) if type(value) is tuple else value

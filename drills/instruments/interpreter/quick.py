@@ -36,7 +36,7 @@ class Types:
             parts = blocks.get(key)
             if parts is None:
                 original(block, element_ty, shape)
-                block.tensor_parts = []
+                block.__parts__ = []
                 blocks[key] = dict(block.__dict__)
                 kept.append(element_ty)
             else:
@@ -49,7 +49,7 @@ class Types:
         scalar: dict[str, Any] = {}
 
         def construct(tensor: Any, handle: Any, type: Any) -> None:
-            made = type.__dict__.get("tensor_parts")
+            made = type.__dict__.get("__parts__")
             if made:
                 tensor.__dict__.update(made[0])
                 tensor.handle = handle

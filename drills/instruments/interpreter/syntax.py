@@ -18,7 +18,8 @@ from typing import Any
 
 from drills.instruments import sources
 
-ASSIGN, BOTH, EITHER, NOT, VALUE = "__assigned__", "__both__", "__either__", "__negated__", "__value__"
+ASSIGN, BOTH, EITHER, NOT = "__assigned__", "__both__", "__either__", "__negated__"
+VALUE, SHOWN, CHOSEN = "__value__", "__shown__", "__chosen__"
 """Names under which the rewritten code finds its helpers."""
 
 INSIDE = frozenset(("handle", "fn"))
@@ -137,6 +138,16 @@ class Rewriter(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
         return _call(VALUE, node.value, node) if node.attr == "value" and isinstance(node.ctx, ast.Load) else node
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
+        self.generic_visit(node)
+        node.value = _call(SHOWN, node.value, node.value)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        sides = [ast.copy_location(ast.Lambda(_no_arguments(), one), one) for one in (node.body, node.orelse)]
+        return _call(CHOSEN, [node.test, *sides], node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
