@@ -627,73 +627,68 @@ def attend_bulk_kernel(
 
 
 @gluon.jit
-def find_one(group_indptr, groups, request):
-    """As group_of, in Gluon, where groups are not of one request each."""
-    AT_ONCE: gl.constexpr = 32 * gl.num_warps()
-    across: gl.constexpr = gl.BlockedLayout([1], [32], [gl.num_warps()], [0])
-    group = 0
-    begun = 0
-    for start in range(0, groups, AT_ONCE):
-        ids = start + gl.arange(0, AT_ONCE, layout=across)
-        begins = gl.load(group_indptr + ids, mask=ids < groups, other=request + 1)
-        ends = gl.load(group_indptr + ids + 1, mask=ids < groups, other=request + 1)
-        begun += gl.sum((begins <= request).to(gl.int32), 0)
-        group += gl.sum((ends <= request).to(gl.int32), 0)
+def find_groups(group_indptr, groups, request):
+    """As group_of, in Gluon, for a tensor of requests: where groups are not of one request each."""
+    group = request * 0
+    begun = request * 0
+    first = gl.load(group_indptr)
+    for i in range(groups):
+        begun += (first <= request).to(gl.int32)
+        first = gl.load(group_indptr + i + 1)
+        group += (first <= request).to(gl.int32)
     return group, begun > group
 
 
 @gluon.jit
-def look_up(item, items, group_indptr, indptr, last_page_len, B, groups, HKV: gl.constexpr, CUT: gl.constexpr,
-            GROUPED: gl.constexpr):  # fmt: skip
-    """Ask for what tells where an item's keys are, if group r is request r. Nothing here waits for it."""
-    request = item // HKV
-    if CUT:
-        request = request % B
-    exists = (item < items) & (request < groups)
-    first_page = gl.load(indptr + request, mask=exists, other=0)
-    next_page = gl.load(indptr + request + 1, mask=exists, other=0)
-    last = gl.load(last_page_len + request, mask=exists, other=0)
-    begin = request
-    end = request + 1
-    if GROUPED:
-        begin = gl.load(group_indptr + request, mask=exists, other=-1).to(gl.int32)
-        end = gl.load(group_indptr + request + 1, mask=exists, other=-1).to(gl.int32)
-    return first_page, next_page, last, begin, end
-
-
-@gluon.jit
-def part_of(
-    item, found, group_indptr, indptr, last_page_len, B, groups, parts, HKV: gl.constexpr, CUT: gl.constexpr,
+def look_up(
+    places, lengths, group_indptr, indptr, last_page_len, items, B, groups, parts, HKV: gl.constexpr, CUT: gl.constexpr,
     PAGE: gl.constexpr, STEP: gl.constexpr, GROUPED: gl.constexpr,
 ):  # fmt: skip
-    """An item's first page and number of pages, the keys `begin` to `end` that it attends to, and its steps."""
-    first_page, next_page, last, group_begin, group_end = found
+    """Where in `indices` the pages of each item of this program begin, and how many keys it has: a thread an item."""
+    MOST: gl.constexpr = lengths.shape[0]
+    n = gl.arange(0, MOST, layout=gl.BlockedLayout([1], [32], [gl.num_warps()], [0]))
+    item = gl.program_id(0) + n * gl.num_programs(0)
     request = item // HKV
     if CUT:
         request = request % B
+    group = request
+    exists = (item < items) & (request < groups)
+    first_page = gl.load(indptr + group, mask=exists, other=0)
+    next_page = gl.load(indptr + group + 1, mask=exists, other=0)
+    last = gl.load(last_page_len + group, mask=exists, other=0)
     if GROUPED:
-        alone = (group_begin == request) & (group_end == request + 1)
-        if not alone:
-            group, exists = find_one(group_indptr, groups, request)
+        begin = gl.load(group_indptr + group, mask=exists, other=-1)
+        end = gl.load(group_indptr + group + 1, mask=exists, other=-1)
+        alone = (begin == request) & (end == request + 1)
+        if gl.sum(((item < items) & (alone == 0)).to(gl.int32), 0) > 0:
+            group, exists = find_groups(group_indptr, groups, request)
+            exists = exists & (item < items)
             first_page = gl.load(indptr + group, mask=exists, other=0)
             next_page = gl.load(indptr + group + 1, mask=exists, other=0)
             last = gl.load(last_page_len + group, mask=exists, other=0)
     pages = (next_page - first_page).to(gl.int32)
     length = gl.where(pages > 0, (pages - 1) * PAGE + last.to(gl.int32), 0)
-    begin = 0
-    end = length
+    begin = length * 0
     if CUT:
         share = gl.cdiv(gl.cdiv(length, STEP), parts) * STEP
         begin = gl.minimum(item // (HKV * B) * share, length)
-        end = gl.minimum(begin + share, length)
-    return first_page, pages, begin, end, gl.maximum(gl.cdiv(end - begin, STEP), 1)
+        length = gl.minimum(begin + share, length) - begin
+    places.store(first_page.to(gl.int32) + begin // PAGE)
+    lengths.store(length)
+
+
+@gluon.jit
+def entry(table, n):
+    """Entry n of a table in shared memory; past its end, an earlier one."""
+    single: gl.constexpr = gl.BlockedLayout([1], [32], [gl.num_warps()], [0])
+    entries = table._reinterpret(gl.int32, [table.shape[0], 1], table.layout)
+    return gl.max(entries.index(n % table.shape[0]).load(single), 0)
 
 
 @gluon.jit
 def fetch_own(
-    q, kv, tiles, q_tiles, ready, free, q_ready, q_free, group_indptr, indptr, indices, last_page_len, items, B, groups,
-    parts, q_rows, kv_h, page_rows, v_row, HKV: gl.constexpr, CUT: gl.constexpr, GROUPED: gl.constexpr,
-    G: gl.constexpr,
+    q, kv, tiles, q_tiles, ready, free, q_ready, q_free, places, lengths, indices, items, B, q_rows, kv_h, page_rows,
+    v_row, HKV: gl.constexpr, CUT: gl.constexpr, G: gl.constexpr,
 ):  # fmt: skip
     """The warp that fetches: of each item q, and of each step two tiles of K and two of V."""
     PAGE: gl.constexpr = kv.block_shape[0]
@@ -706,14 +701,10 @@ def fetch_own(
     phase = 1
     n = 0
     item = gl.program_id(0)
-    found = look_up(item, items, group_indptr, indptr, last_page_len, B, groups, HKV, CUT, GROUPED)
-    first_page, pages, begin, end, steps = part_of(
-        item, found, group_indptr, indptr, last_page_len, B, groups, parts, HKV, CUT, PAGE, 2 * BLOCK_N, GROUPED
-    )
-    numbers = page_numbers(indices + first_page, begin // PAGE, pages, 2 * HALF)
+    length = entry(lengths, 0)
+    table = indices + entry(places, 0)
+    numbers = page_numbers(table, 0, gl.cdiv(length, PAGE), 2 * HALF)
     while item < items:
-        after = item + gl.num_programs(0)
-        found = look_up(after, items, group_indptr, indptr, last_page_len, B, groups, HKV, CUT, GROUPED)
         kv_head = item % HKV
         mbarrier.wait(q_free.index(n & 1), ((n >> 1) & 1) ^ 1)
         mbarrier.expect(q_ready.index(n & 1), Q_BYTES)
@@ -722,32 +713,78 @@ def fetch_own(
             request = request % B
         row = request * q_rows + kv_head * G
         tma.async_copy_global_to_shared(q, [row, 0], q_ready.index(n & 1), q_tiles.index(n & 1))
+        steps = gl.maximum(gl.cdiv(length, 2 * BLOCK_N), 1)
         for i in range(steps):
-            for j in gl.static_range(4):
+            for j in range(4):
                 mbarrier.wait(free.index(slot), phase)
                 mbarrier.expect(ready.index(slot), BYTES)
-                row = v_row if j >= 2 else 0
+                row = gl.where(j >= 2, v_row, 0)
                 for page in gl.static_range(HALF):
-                    at = numbers[j % 2 * HALF + page] * page_rows + row
+                    at = gl.where(j % 2 == 0, numbers[page], numbers[HALF + page]) * page_rows + row
                     tile = tiles.index(slot).slice(page * PAGE, PAGE)
                     tma.async_copy_global_to_shared(kv, [at, kv_head * kv_h], ready.index(slot), tile)
                 phase = gl.where(slot == SLOTS - 1, phase ^ 1, phase)
                 slot = gl.where(slot == SLOTS - 1, 0, slot + 1)
             if i + 1 < steps:
-                numbers = page_numbers(indices + first_page, begin // PAGE + (i + 1) * 2 * HALF, pages, 2 * HALF)
-        first_page, pages, begin, end, steps = part_of(
-            after, found, group_indptr, indptr, last_page_len, B, groups, parts, HKV, CUT, PAGE, 2 * BLOCK_N, GROUPED
-        )
-        numbers = page_numbers(indices + first_page, begin // PAGE, pages, 2 * HALF)
-        item = after
+                numbers = page_numbers(table, (i + 1) * 2 * HALF, gl.cdiv(length, PAGE), 2 * HALF)
+        item += gl.num_programs(0)
         n += 1
+        length = entry(lengths, n)
+        table = indices + entry(places, n)
+        numbers = page_numbers(table, 0, gl.cdiv(length, PAGE), 2 * HALF)
+
+
+@gluon.jit
+def merge_own(
+    v, s, v_out, s_out, items, HEADS, HKV: gl.constexpr, G: gl.constexpr, D: gl.constexpr, N: gl.constexpr
+):  # fmt: skip
+    """As merge_states_kernel, in Gluon, for the rows of this program's items; of up to 4 states, two pieces a thread.
+
+    v and s begin with the own states, the last of each row's N.
+    """
+    PIECES: gl.constexpr = D // 4
+    BLOCK_R: gl.constexpr = 32 * gl.num_warps() * (2 if N <= 4 else 1)
+    laid: gl.constexpr = gl.BlockedLayout([1, 4], [32, 1], [gl.num_warps(), 1], [1, 0])
+    r = gl.arange(0, BLOCK_R, layout=gl.SliceLayout(1, laid))
+    cols = (r % PIECES * 4)[:, None] + gl.arange(0, 4, layout=gl.SliceLayout(0, laid))[None, :]
+    count = gl.cdiv(items - gl.program_id(0), gl.num_programs(0)) * G
+    tl.debug_barrier()  # the own states are other warps'
+    gdc_wait()
+    for start in range(0, count, BLOCK_R // PIECES):
+        n = start + r // PIECES
+        live = n < count
+        item = gl.program_id(0) + n // G * gl.num_programs(0)
+        request = (item // HKV).to(gl.int64)
+        head = item % HKV * G + n % G
+        state = request * N * HEADS + head
+        values = ()
+        sizes = ()
+        for i in gl.static_range(N):
+            at = v + (state - i * HEADS)[:, None] * D + cols
+            values = values + (gl.load(at, mask=live[:, None], other=0.0, volatile=True),)
+        for i in gl.static_range(N):
+            sizes = sizes + (gl.load(s + state - i * HEADS, mask=live, other=float("-inf"), volatile=True),)
+        m = sizes[0]
+        for i in gl.static_range(1, N):
+            m = gl.maximum(m, sizes[i])
+        shift = gl.where(m == float("-inf"), 0.0, m)
+        total = gl.full([BLOCK_R], 0.0, gl.float32, gl.SliceLayout(1, laid))
+        acc = gl.full([BLOCK_R, 4], 0.0, gl.float32, laid)
+        for i in gl.static_range(N):
+            weight = gl.exp2(sizes[i] - shift)
+            acc += gl.where(weight[:, None] > 0, values[i], 0.0) * weight[:, None]
+            total += weight
+        total = gl.where(m == float("-inf"), 1.0, total)
+        row = request * HEADS + head
+        result = (acc * (1.0 / total)[:, None]).to(v_out.dtype.element_ty)
+        gl.store(v_out + row[:, None] * D + cols, result, mask=live[:, None])
+        gl.store(s_out + row, m + gl.log2(total), mask=live & (r % PIECES == 0))
 
 
 @gluon.jit
 def attend_own(
-    tiles, q_tiles, p_tiles, ready, free, q_ready, q_free, group_indptr, indptr, last_page_len, v_out, s_out, scale,
-    items, B, groups, parts, HEADS, N, PAGE: gl.constexpr, HKV: gl.constexpr, CUT: gl.constexpr,
-    GROUPED: gl.constexpr, G: gl.constexpr,
+    tiles, q_tiles, p_tiles, ready, free, q_ready, q_free, lengths, v_out, s_out, merged_v, merged_s, scale, items, B,
+    HEADS, N, HKV: gl.constexpr, CUT: gl.constexpr, G: gl.constexpr, MERGED: gl.constexpr,
 ):  # fmt: skip
     """Four warps that attend. Keys are the rows of the product and queries its columns, since 8 of those are enough.
 
@@ -770,20 +807,14 @@ def attend_own(
     phase = 0
     n = 0
     item = gl.program_id(0)
-    found = look_up(item, items, group_indptr, indptr, last_page_len, B, groups, HKV, CUT, GROUPED)
     while item < items:
-        first_page, pages, begin, end, steps = part_of(
-            item, found, group_indptr, indptr, last_page_len, B, groups, parts, HKV, CUT, PAGE, STEP, GROUPED
-        )
-        after = item + gl.num_programs(0)
-        found = look_up(after, items, group_indptr, indptr, last_page_len, B, groups, HKV, CUT, GROUPED)
+        length = entry(lengths, n)
         q_tile = q_tiles.index(n & 1).permute((1, 0))
         mbarrier.wait(q_ready.index(n & 1), (n >> 1) & 1)
         m = gl.full([BLOCK_M], float("-inf"), gl.float32, gl.SliceLayout(0, columns))
         l = gl.full([BLOCK_M], 0.0, gl.float32, gl.SliceLayout(0, columns))
         acc = gl.full([D, BLOCK_M], 0.0, gl.float32, columns)
-        for i in range(steps):
-            start = begin + i * STEP
+        for start in range(0, gl.maximum(length, 1), STEP):
             mbarrier.wait(ready.index(slot), phase)
             one = warpgroup_mma(tiles.index(slot), q_tile, zeros, use_acc=False, is_async=True)
             slot_2 = gl.where(slot == SLOTS - 1, 0, slot + 1)
@@ -793,8 +824,8 @@ def attend_own(
             one, two = warpgroup_mma_wait(0, deps=[one, two])
             mbarrier.arrive(free.index(slot))
             mbarrier.arrive(free.index(slot_2))
-            one = gl.where((start + keys < end)[:, None], one, float("-inf"))
-            two = gl.where((start + BLOCK_N + keys < end)[:, None], two, float("-inf"))
+            one = gl.where((start + keys < length)[:, None], one, float("-inf"))
+            two = gl.where((start + BLOCK_N + keys < length)[:, None], two, float("-inf"))
             m_new = gl.maximum(m, gl.max(gl.maximum(one, two), 0) * scale)
             shift = gl.where(m_new == float("-inf"), 0.0, m_new)
             one = gl.exp2(one * scale - shift[None, :])
@@ -810,13 +841,13 @@ def attend_own(
             mbarrier.wait(ready.index(slot), phase)
             slot_2 = gl.where(slot == SLOTS - 1, 0, slot + 1)
             phase_2 = gl.where(slot == SLOTS - 1, phase ^ 1, phase)
-            if start + STEP > end:  # what lies in a page's other slots may be NaN, and 0 * NaN is
+            if start + STEP > length:  # what lies in a page's other slots may be NaN, and 0 * NaN is
                 mbarrier.wait(ready.index(slot_2), phase_2)
                 slots = start + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(1, loaded))
                 v_tile = tiles.index(slot)
-                v_tile.store(gl.where((slots < end)[:, None], v_tile.load(loaded), 0.0))
+                v_tile.store(gl.where((slots < length)[:, None], v_tile.load(loaded), 0.0))
                 v_tile = tiles.index(slot_2)
-                v_tile.store(gl.where((slots + BLOCK_N < end)[:, None], v_tile.load(loaded), 0.0))
+                v_tile.store(gl.where((slots + BLOCK_N < length)[:, None], v_tile.load(loaded), 0.0))
                 fence_async_shared()
             v_tile = tiles.index(slot).permute((1, 0))
             acc = warpgroup_mma(v_tile, p_tiles.index(0).permute((1, 0)), acc, is_async=True)
@@ -839,8 +870,10 @@ def attend_own(
         safe = gl.where(l > 0, l, 1.0)
         gl.store(v_out + state * D + at, acc * (1.0 / safe)[None, :], mask=(rows < G)[None, :])
         gl.store(s_out + state + rows, gl.where(l > 0, m + gl.log2(safe), float("-inf")), mask=rows < G)
-        item = after
+        item += gl.num_programs(0)
         n += 1
+    if MERGED > 0:
+        merge_own(v_out, s_out, merged_v, merged_s, items, HEADS, HKV, G, D, MERGED)
 
 
 @gluon.jit(do_not_specialize=["items", "B", "groups", "parts", "N", "q_rows", "page_rows", "v_row"])
@@ -853,6 +886,8 @@ def attend_own_kernel(
     last_page_len,  # [groups]
     v_out,  # [B, parts of N, Hq, D] float32; a request's states are N apart
     s_out,  # [B, parts of N, Hq] float32
+    merged_v,  # [B, Hq, D]; this and the next only if something is MERGED
+    merged_s,  # [B, Hq] float32
     scale,
     items,  # requests * KV heads * parts
     B, groups, parts, HEADS, N,
@@ -869,16 +904,24 @@ def attend_own_kernel(
     BLOCK_M: gl.constexpr,
     SLOTS: gl.constexpr,
     FETCHING: gl.constexpr,  # registers a thread of the warp that fetches
+    MERGED: gl.constexpr,  # 0, or the number of states of each row, which this kernel then merges
     BESIDE: gl.constexpr,  # runs beside the launch ahead of it
 ):  # fmt: skip
-    """A request's own keys, few query heads to a KV head. A program takes one item after the other.
+    """A request's own keys, few query heads to a KV head. A program takes one item after the other, 128 at most.
 
     Its tiles are of 64 keys, K's or V's, and go round in SLOTS slots: the next item's are on their way while this one's
-    are worked on. q has two slots of its own.
+    are worked on. q has two slots of its own. All items are looked up at the start, which keeps the loops short.
     """
     gdc_launch_dependents()
     dtype: gl.constexpr = kv.dtype
     BLOCK_N: gl.constexpr = 64
+    flat: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
+    places = gl.allocate_shared_memory(gl.int32, [128], flat)
+    lengths = gl.allocate_shared_memory(gl.int32, [128], flat)
+    look_up(
+        places, lengths, group_indptr, indptr, last_page_len, items, B, groups, parts, HKV, CUT, PAGE, 2 * BLOCK_N,
+        GROUPED,
+    )  # fmt: skip
     tiled: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_N, D], dtype)
     shared_q: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_M, D], dtype)
     shared_p: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_M, BLOCK_N], dtype)
@@ -898,15 +941,15 @@ def attend_own_kernel(
     # Written here, since a name for a tuple makes ordinary values of its constants.
     gl.warp_specialize([
         (attend_own, (
-            tiles, q_tiles, p_tiles, ready, free, q_ready, q_free, group_indptr, indptr, last_page_len, v_out, s_out,
-            scale, items, B, groups, parts, HEADS, N, PAGE, HKV, CUT, GROUPED, G,
+            tiles, q_tiles, p_tiles, ready, free, q_ready, q_free, lengths, v_out, s_out, merged_v, merged_s, scale,
+            items, B, HEADS, N, HKV, CUT, G, MERGED,
         )),
         (fetch_own, (
-            q, kv, tiles, q_tiles, ready, free, q_ready, q_free, group_indptr, indptr, indices, last_page_len, items, B,
-            groups, parts, q_rows, kv_h, page_rows, v_row, HKV, CUT, GROUPED, G,
+            q, kv, tiles, q_tiles, ready, free, q_ready, q_free, places, lengths, indices, items, B, q_rows, kv_h,
+            page_rows, v_row, HKV, CUT, G,
         )),
     ], [1], [FETCHING])  # fmt: skip
-    if BESIDE:
+    if BESIDE and MERGED == 0:
         wait_if_last()
 
 
@@ -1150,6 +1193,13 @@ def workspace(q: torch.Tensor, parts: int) -> tuple[torch.Tensor, torch.Tensor]:
     return v, torch.empty(v.shape[:3], dtype=torch.float32, device=q.device)
 
 
+def results(v: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """v[B, Hq, D] in `dtype` and s[B, Hq] float32, unwritten, for the states v[B, N, Hq, D]."""
+    batch, _, heads, dim = v.shape
+    merged = torch.empty(batch, heads, dim, dtype=dtype, device=v.device)
+    return merged, torch.empty(batch, heads, dtype=torch.float32, device=v.device)
+
+
 def alone(q: torch.Tensor, programs: int) -> bool:
     """Whether a warp a program will do: with more than four programs a multiprocessor, enough is in flight."""
     return programs > 4 * multiprocessors(q)
@@ -1216,8 +1266,10 @@ def launch_shared(q, k, v, scale, v_out, s_out, beside, fetched) -> None:
     )  # fmt: skip
 
 
-def launch_own(q, described, kv_cache, level, scale, v_out, s_out, beside, slots=3, tight=False) -> None:
+def launch_own(q, described, kv_cache, level, scale, v_out, s_out, beside, slots=3, tight=False, merged=None) -> None:
     """Attend to each request's pages by attend_own_kernel. described: by described_own; level: as below.
+
+    merged: v and s of the results, if this is the last launch and has the last state of each row; it merges then.
 
     Three slots are 55 KB: two programs fit on a multiprocessor, or one beside attend_bulk_kernel. If one at a time is
     all that fits and reading takes long, five slots keep more on its way. tight: beside tiles of 128 keys, which leave
@@ -1228,13 +1280,15 @@ def launch_own(q, described, kv_cache, level, scale, v_out, s_out, beside, slots
     group_indptr, indptr, indices, last_page_len = (x if x is None else x.contiguous() for x in level)
     page, kv_heads, parts = *kv_cache.shape[2:4], v_out.shape[1]
     items = batch * kv_heads * parts
-    programs = min(items, (2 if slots == 3 else 1) * multiprocessors(q))
+    programs = max(min(items, (2 if slots == 3 else 1) * multiprocessors(q)), triton.cdiv(items, 128))
+    states = v_out.stride(0) // (heads * dim)
     attend_own_kernel[(programs,)](
         q_rows, kv_rows, indptr if group_indptr is None else group_indptr, indptr, indices, last_page_len, v_out, s_out,
-        scale * LOG2E, items, batch, indptr.shape[0] - 1, parts, heads, v_out.stride(0) // (heads * dim), q_step,
+        *(merged or (v_out, s_out)), scale * LOG2E, items, batch, indptr.shape[0] - 1, parts, heads, states, q_step,
         kv_cache.stride(3), page_step, v_step, PAGE=page, GROUPED=group_indptr is not None, HKV=kv_heads,
-        G=heads // kv_heads, D=dim, CUT=parts > 1, BLOCK_M=q_rows.block_shape[0], SLOTS=slots, BESIDE=beside,
-        num_warps=4, FETCHING=24 if tight else 40, maxnreg=48 if tight else 64, **launch_options(beside),
+        G=heads // kv_heads, D=dim, CUT=parts > 1, BLOCK_M=q_rows.block_shape[0], SLOTS=slots,
+        MERGED=states if merged else 0, BESIDE=beside, num_warps=4, FETCHING=24 if tight else 40,
+        maxnreg=48 if tight else 64, **launch_options(beside),
     )  # fmt: skip
 
 
@@ -1292,8 +1346,7 @@ def merge_states(v, s, dtype) -> tuple[torch.Tensor, torch.Tensor]:
     start. At most 10 states are added up at once: with more, the programs need registers for two rounds.
     """
     batch, parts, heads, dim = v.shape
-    v_out = torch.empty(batch, heads, dim, dtype=dtype, device=v.device)
-    s_out = torch.empty(batch, heads, dtype=torch.float32, device=v.device)
+    v_out, s_out = results(v, dtype)
     block_d = math.gcd(dim, 4)
     block_n = triton.cdiv(max(1, parts), max(1, triton.cdiv(parts, 10)))
     block_r = triton.next_power_of_2(dim // block_d) * (1 if batch * heads < 2048 else 4)
@@ -1361,6 +1414,9 @@ def cascade(
 
     The second launch finds room once every program of the first has started, so the smaller one goes first; or the own
     side, where its programs are single warps with as many keys as the prefix has: those take long, and leave room.
+
+    attend_own_kernel can wait for the prefix and merge. It does if a program has few rows, and if all its programs fit
+    on the GPU at once, which two groups of warps beside them prevent: those that wait would keep others out.
     """
     q, scale = without_sign(q, scale)
     batch, kv_heads, shared_keys = q.shape[0], k_shared.shape[1], k_shared.shape[0]
@@ -1390,16 +1446,21 @@ def cascade(
             launch_paged(q, kv_cache, level, scale, *own_states, beside, tile_keys)
         else:
             slots = 5 if tile_keys and reading else 3
-            launch_own(q, own, kv_cache, level, scale, *own_states, beside, slots, tile_keys == 128 and not reading)
+            tight = tile_keys == 128 and not reading
+            launch_own(q, own, kv_cache, level, scale, *own_states, beside, slots, tight, merged)
 
     launches = [attend_prefix, attend_own_pages]
-    own_programs = batch * kv_heads * (v.shape[1] - shared)
+    own_parts = v.shape[1] - shared
     long = kv_heads == q.shape[1] and alone(q, batch * kv_heads) and keys >= shared_keys
-    own_first = own_programs <= multiprocessors(q) or long
+    own_first = batch * kv_heads * own_parts <= multiprocessors(q) or long
+    merged = None
+    few = own_parts == 1 and v.shape[1] <= 8 and batch * kv_heads <= 8 * multiprocessors(q)
+    if own is not None and few and not own_first and not (many and tile_keys):
+        merged = results(v, q.dtype)
     for i, launch in enumerate(launches[::-1] if own_first else launches):
         if batch:
             launch(i > 0)
-    return merge_states(v, s, q.dtype)
+    return merged or merge_states(v, s, q.dtype)
 
 
 def multi_level_cascade(
@@ -1414,8 +1475,8 @@ def multi_level_cascade(
     kv_cache[pages, 2, page_size, Hkv, D]: requests group_indptr[g] to group_indptr[g + 1] share group g's keys. A
     request in no group gets nothing from that level. Levels run beside each other, largest groups first.
 
-    A level with a group for each request is attend_own_kernel's if most keys are on it: it keeps memory busy, for which
-    a level for all waits, since its pages have to be looked up.
+    A level with a group for each request is attend_own_kernel's, unless single warps can attend to it and most keys are
+    on other levels.
 
     Groups of many rows take what the level for all leaves of the multiprocessors, if that is enough for a program each.
     If it is not, and the small programs come in many rounds, those go ahead: they run beside the level for all.
@@ -1425,9 +1486,10 @@ def multi_level_cascade(
     levels = sorted((level for level in levels if level[1].shape[0] > 1), key=lambda level: level[1].shape[0])
     reads = [(level[1].shape[0] - 1) * mean_keys(level, kv_cache) for level in levels]
     own = [None] * len(levels)
+    warps = kv_heads == q.shape[1] and alone(q, q.shape[0] * kv_heads)
     for i, level in enumerate(levels):
-        most = reads[i] >= (sum(reads) - reads[i]) * (2 if q.shape[0] * q.shape[1] > 64 * kv_heads else 1)
-        if level[1].shape[0] - 1 >= max(2, q.shape[0]) and most and scale > 0 and copies(q, kv_heads):
+        pays = not warps or 2 * reads[i] >= sum(reads)
+        if level[1].shape[0] - 1 >= max(2, q.shape[0]) and pays and scale > 0 and copies(q, kv_heads):
             own[i] = described_own(q, kv_cache)
     parts, many, small, left = [], [], 0, multiprocessors(q)
     for i, level in enumerate(levels):

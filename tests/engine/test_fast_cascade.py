@@ -67,6 +67,8 @@ FOR_HOPPER = [  # what its copy engine takes, for one block of rows and for two
     ([700, 1300, 5] * 7, 300, 16, 4, 64, torch.bfloat16, 8),  # in parts
     ([90, 129] * 40, 3000, 16, 1, 64, torch.float16, 64),  # more than 8 queries a KV head
     ([257, 31] * 35, 40, 3, 3, 128, torch.float16, 32),  # one
+    ([9, 0, 40] * 24, 2000, 4, 2, 64, torch.float16, 16),  # where those who fetch them merge: eight states
+    ([40, 9, 100] * 34, 1000, 32, 8, 128, torch.bfloat16, 16),  # three, of more rows than a program takes at once
 ]
 for case in CASES + (FOR_HOPPER if device == "cuda" else []):
     args = cascade_args(*case)
@@ -90,6 +92,7 @@ LEVELS_FOR_HOPPER = [  # groups of many rows, of which some are in none; an empt
     ([list(range(0, 1501, 10))], [[17, 70, 8] * 50], 1500),
     ([[0, 100], list(range(101))], [[30], [90, 0, 300, 8] * 25], 100),  # fetched by request
     ([[0, 5] + [5 + i // 2 for i in range(130)]], [[140, 3] * 65 + [9]], 80),  # as many groups, but of two or none
+    ([[0, 30], [0, 2] + list(range(2, 30)) + [29]], [[200], [900, 0, 700] * 10], 30),  # in parts; one is in none
 ]
 for bounds, lengths, batch in LEVELS:
     right("multi_level_cascade", normal(batch, 2, 16), *random_levels(bounds, lengths, 4, 1, 16, torch.float32, rng))
@@ -97,6 +100,10 @@ for bounds, lengths, batch in LEVELS + LEVELS_FOR_HOPPER if device == "cuda" els
     for kv_heads in (1, 8):
         q = normal(batch, 8, 64, dtype=torch.float16)
         right("multi_level_cascade", q, *random_levels(bounds, lengths, 8, kv_heads, 64, torch.float16, rng))
+if device == "cuda":  # programs of more than 128 items each would be too few
+    real, fast.multiprocessors = fast.multiprocessors, lambda q: 1
+    right("cascade", *cascade_args([7, 0, 70] * 90, 50, 8, 4, 64, torch.float16, 8))
+    fast.multiprocessors = real
 print("all right")
 """
 
