@@ -1475,8 +1475,8 @@ def multi_level_cascade(
     kv_cache[pages, 2, page_size, Hkv, D]: requests group_indptr[g] to group_indptr[g + 1] share group g's keys. A
     request in no group gets nothing from that level. Levels run beside each other, largest groups first.
 
-    A level with a group for each request is attend_own_kernel's, unless single warps can attend to it and most keys are
-    on other levels.
+    A level with a group for each request is attend_own_kernel's if most keys are on it; where they are not, if there is
+    more than one program for each multiprocessor, unless those can be single warps.
 
     Groups of many rows take what the level for all leaves of the multiprocessors, if that is enough for a program each.
     If it is not, and the small programs come in many rounds, those go ahead: they run beside the level for all.
@@ -1486,9 +1486,10 @@ def multi_level_cascade(
     levels = sorted((level for level in levels if level[1].shape[0] > 1), key=lambda level: level[1].shape[0])
     reads = [(level[1].shape[0] - 1) * mean_keys(level, kv_cache) for level in levels]
     own = [None] * len(levels)
-    warps = kv_heads == q.shape[1] and alone(q, q.shape[0] * kv_heads)
+    items = q.shape[0] * kv_heads
+    warps = kv_heads == q.shape[1] and alone(q, items)
     for i, level in enumerate(levels):
-        pays = not warps or 2 * reads[i] >= sum(reads)
+        pays = 2 * reads[i] >= sum(reads) or (items > multiprocessors(q) and not warps)
         if level[1].shape[0] - 1 >= max(2, q.shape[0]) and pays and scale > 0 and copies(q, kv_heads):
             own[i] = described_own(q, kv_cache)
     parts, many, small, left = [], [], 0, multiprocessors(q)
