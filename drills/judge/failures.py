@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from drills.instruments.notes import Finding
+from drills.judge.exceptions import advice
 from drills.judge.words import results_named
 from drills.lessons.base import Exercise
 from drills.report.model import Failure
@@ -72,10 +73,14 @@ def finding(found: Finding, level: str, called: str = "", exercise: Exercise | N
     )
 
 
+RESULT = "a result, with no exception"
+LOADED = "a file that can be loaded, with no exception"
+
+
 def raised(
     type_name: str, message: str, level: str, called: str = "", line: int | None = None, source: str = ""
 ) -> Failure:
-    """The learner's code raised an exception: its own line is shown, never ours.
+    """The learner's code raised an exception, in a call or as it was loaded: its own line is shown, never ours.
 
     What the interpreter cannot run may be right, so it is a kind of its own.
     """
@@ -86,60 +91,11 @@ def raised(
         level=level,
         called=called,
         got=got,
-        expected="a kernel that the interpreter can run" if beyond else "a result, with no exception",
-        likely=_advice_for(type_name, message, within=line is not None),
+        expected="a kernel that the interpreter can run" if beyond else RESULT if called else LOADED,
+        likely=advice(type_name, message, within=line is not None),
         line=line,
         source=source,
     )
-
-
-ADVICE = (
-    (
-        "NotInterpreted",
-        "",
-        "It may well be right: nothing here can tell. Write it with tl's functions: tl.exp2, tl.log2, tl.fma …",
-    ),
-    ("NotImplementedError", "", "The stub's raise is still here: take it out, and return an answer from every branch."),
-    ("ValueError", "power of 2", "Sizes of a block are powers of two: round up with triton.next_power_of_2, and mask."),
-    (
-        "ValueError",
-        "tl.constexpr",
-        "A block's size must be known when the kernel is compiled: a tl.constexpr parameter.",
-    ),
-    (
-        "ValueError",
-        "incompatible dimensions",
-        "Shapes that do not go together: x[:, None] and y[None, :] make a table.",
-    ),
-    (
-        "ValueError",
-        "unsupported tensor index",
-        "A block cannot be indexed by number or slice: load what is needed, or pick with tl.where and tl.sum.",
-    ),
-    (
-        "AttributeError",
-        "has no attribute 'log1p'",
-        "Triton has no such function: write tl.log(1 + x).",
-    ),
-    (
-        "UnboundLocalError",
-        "",
-        "It has no value yet: it gets one further down, or in an if or a loop not entered. Give it a first one before.",
-    ),
-    (
-        "NameError",
-        "",
-        "A kernel sees its parameters, tl and other @triton.jit functions. Pass in whatever else it needs.",
-    ),
-)
-"""Type of an exception, a part of its message, and what to do."""
-
-
-def _advice_for(type_name: str, message: str, within: bool) -> str:
-    """within: a line of the learner's own raised it; else the call from outside did."""
-    if type_name == "TypeError" and "positional argument" in message and not within:
-        return "The signature is part of the contract: reset shows the stub's again."
-    return next((advice for kind, part, advice in ADVICE if kind == type_name and part in message), "")
 
 
 DEATHS = {

@@ -84,8 +84,8 @@ def _on_a_gpu(exercise: ExerciseResult | None, shown: Failure) -> str:
     if not exercise or explained or shown.level == "compile":
         return ""
     found = next((one.failure for one in exercise.tests if one.failure and one.failure.level == "compile"), None)
-    if not found:
-        return ""
+    if not found or shown.kind == "exception" and not found.likely and found.line in (None, shown.line):
+        return ""  # the same again, in the compiler's words; or an exception came before any launch
     place = f"line {found.line}: " if found.line else ""
     return place + (found.likely or found.got)
 

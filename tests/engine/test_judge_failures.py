@@ -47,13 +47,35 @@ def test_a_finding_calls_results_by_name():
         ("ValueError", "arange's range must be a power of 2", "next_power_of_2"),
         ("ValueError", "arange's arguments must be of type tl.constexpr", "tl.constexpr"),
         ("ValueError", "Cannot make_shape_compatible: incompatible dimensions at index 0: 4 and 8", "[:, None]"),
-        ("NameError", "name 'np' is not defined", "parameters"),
+        ("ValueError", "range() arg 3 must not be zero", "max(N, 1)"),
+        ("ValueError", "Unsupported ptr type <['2'], int32> in `tl.load`", "no address"),
+        ("ValueError", "Value argument cannot be block type if pointer argument is not a block", "reduce it"),
+        ("NameError", "name 'w' is not defined", "called w there: a typing error? A kernel sees its parameters"),
+        ("NameError", "name 'exp' is not defined", "write tl.exp"),
+        ("NameError", "name 'math' is not defined", "not imported, and no kernel can use it"),
+        ("NameError", "name 'tl' is not defined", "import triton.language as tl"),
+        ("TypeError", "'function' object is not subscriptable", "@triton.jit"),
+        ("TypeError", "missing a required argument: 'stride_col'", "compare the launch"),
+        ("TypeError", "failed to specialize argument of type: builtin_function_or_method", "parentheses"),
+        ("TypeError", "failed to specialize argument of type: numpy.ndarray", "no NumPy array"),
+        ("KeyError", "'Keyword argument FOO was specified but unrecognised'", "no parameter of that name"),
+        ("AttributeError", "'NoneType' object has no attribute 'type'", "is None"),
+        ("AttributeError", "'torch.dtype' object has no attribute 'scalar'", "tl.float32"),
+        ("RuntimeError", "Cannot call @triton.jit'd outside of the scope of a kernel", "grid, kernel[(M,)](...)"),
+        ("AssertionError", "Torch not compiled with CUDA enabled", "device=x.device"),
+        ("AssertionError", "not contiguous", ""),
+        ("ModuleNotFoundError", "No module named 'helper'", "graded alone"),
         ("ZeroDivisionError", "division by zero", ""),
     ],
 )
 def test_usual_exceptions_come_with_advice(kind, message, word):
     failure = judge.raised(kind, message, "value", line=3, source="x")
     assert failure.got == f"{kind}: {message}" and word in failure.likely and bool(failure.likely) == bool(word)
+
+
+def test_an_exception_as_the_file_is_loaded_expects_no_result():
+    assert judge.raised("ValueError", "no", "value", called="softmax(x)").expected.startswith("a result")
+    assert judge.raised("ValueError", "no", "value").expected.startswith("a file that can be loaded")
 
 
 def test_what_only_a_gpu_can_run_is_not_called_wrong():

@@ -47,3 +47,21 @@ def test_what_the_compiler_refuses_is_said_where_nothing_else_explains_the_failu
     result.tests.append(one_test("merge_state", "compiles", "compile", COMPILE))
     shown = "\n".join(line.plain for line in failure_lines(grade(lesson("l4_merge_states", result)), open_console()))
     assert ("   compile   " in shown) == says
+
+
+@pytest.mark.parametrize(
+    ("compiler", "says"),
+    [
+        (Failure("compile_error", "compile", got="no such keyword", line=27), False),
+        (Failure("compile_nothing", "compile", got="no kernel was launched"), False),
+        (Failure("compile_error", "compile", got="no such keyword", line=24), True),
+        (Failure("compile_error", "compile", got="no such keyword", likely="write axis", line=27), True),
+    ],
+)
+def test_an_exception_is_not_said_again_in_the_compilers_words(compiler, says):
+    result = failed(
+        "merge_state", Failure("exception", "value", got="TypeError: no such keyword", line=27), "two states"
+    )
+    result.tests.append(one_test("merge_state", "compiles", "compile", compiler))
+    shown = "\n".join(line.plain for line in failure_lines(grade(lesson("l4_merge_states", result)), open_console()))
+    assert ("   compile   " in shown) == says
