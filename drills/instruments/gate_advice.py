@@ -54,7 +54,7 @@ def advise(error: str, node: str = "", kernel: ast.AST | None = None, functions:
         return advise_name(name[1], kernel)
     if syntax := re.search(r"unsupported AST node type: (\w+)", text):
         return NODES.get(syntax[1], "The interpreter runs Python, Triton compiles a small part of it only.")
-    if node == "With":
+    if node == "With" or node == "Subscript" and "Did you forget to add @triton.jit" in text:
         return NODES[node]
     for pattern, advice in ERRORS:
         if found := re.search(pattern, text):

@@ -46,6 +46,7 @@ NODES = {
     "Import": "A kernel cannot import: import at the top of the file, and use triton.language only.",
     "ImportFrom": "A kernel cannot import: import at the top of the file, and use triton.language only.",
     "Set": "A kernel has no sets: give each value a name of its own.",
+    "Subscript": "A block cannot be indexed by number or slice: load what is needed, or pick with tl.where and tl.sum.",
     "Delete": "A kernel cannot delete a name: leave it.",
 }
 """Kinds of Python syntax that Triton does not compile."""
@@ -160,7 +161,7 @@ ERRORS = (
     (r"__setitem__", "A block's elements cannot be assigned one by one: build the new block with tl.where."),
     (
         r"unsupported tensor index",
-        "A block cannot be indexed by number or slice: load what is needed, or pick with tl.where and tl.sum.",
+        NODES["Subscript"],
     ),
     (
         r"loop bounds and step must all be ints|slice indices must be int",

@@ -82,7 +82,7 @@ class Ended:
 def timed_out(seconds: float, importing: bool = False) -> Death:
     """No answer in time."""
     where = " while the file was being loaded" if importing else ""
-    return Death("timeout", f"no answer in {seconds:g} s{where}: is there an endless loop?")
+    return Death("timeout", f"no answer in {seconds:g} s{where}")
 
 
 def flooded() -> Death:

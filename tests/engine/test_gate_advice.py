@@ -60,6 +60,12 @@ def test_an_unknown_error_gets_no_guess():
     assert said("PassManager::run failed", "") == "PassManager::run failed"
 
 
+def test_a_pointer_with_an_index_is_no_torch_function():
+    forgot = "Did you forget to add @triton.jit ? (`_semantic` argument must be provided outside of JIT functions.)"
+    assert "indexed by number" in advise(forgot, "Subscript")
+    assert "math, numpy and torch" in advise(forgot, "Call")
+
+
 def test_an_empty_error_is_named_by_its_syntax():
     assert said("AssertionError()", "Assign") == "Triton does not compile this assignment"
 
