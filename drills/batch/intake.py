@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from drills import catalog
 from drills.batch import names
 from drills.batch.entries import LINK, kind
 from drills.errors import WrongUse
@@ -21,6 +22,14 @@ from drills.report.submission import RENAME
 
 _CANVAS = re.compile(r"([^\W\d_][^_]*(?:_late)?_\d+)_\d{4,}", re.IGNORECASE)
 """How a file begins that was downloaded from Canvas: whose it is, and the file's own number there."""
+
+OF_TOOLS = {
+    ".git", ".github", ".hg", ".svn", ".idea", ".vscode", ".venv", ".cache", ".ipynb_checkpoints", ".mypy_cache",
+    ".pytest_cache", ".ruff_cache", ".Trash", ".Spotlight-V100", ".Trashes", ".fseventsd", "__MACOSX", "__pycache__",
+}  # fmt: skip
+"""Folders that no student made."""
+
+ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 
 MOST_REFUSED = 1000
 """Lines about what lies beside the submissions and is none."""
@@ -50,7 +59,10 @@ def find(folder: Path, lessons: Iterable[str]) -> tuple[list[Found], list[str]]:
     for entry in _entries(folder):
         what = kind(entry)
         prefix, lesson = _split(entry.name, lessons)
-        if what == "folder":
+        if entry.name.startswith("."):
+            if what == "folder" or lesson:
+                refused.append((entry.name, f"its name begins with a dot{RENAME}"))
+        elif what == "folder":
             found[entry.name] = Found(entry.name, problem=_problem(entry.name))
         elif what == LINK and os.path.isdir(entry.path):
             found[entry.name] = Found(entry.name, problem=f"the folder is {what}")
@@ -60,6 +72,8 @@ def find(folder: Path, lessons: Iterable[str]) -> tuple[list[Found], list[str]]:
             sets.setdefault(prefix, {})[entry.name] = lesson
         elif lesson:
             refused.append((entry.name, "lies beside the submissions, in none of them"))
+        elif why := _meant(entry.name, lessons):
+            refused.append((entry.name, why))
     for prefix, files in _joined(sets).items():
         if prefix in found:
             why = f"there is a folder {names.shown(prefix)} too, and that is graded"
@@ -90,10 +104,10 @@ def _joined(sets: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
 
 
 def _entries(folder: Path) -> list[os.DirEntry]:
-    """What is in the folder, by name, hidden entries aside."""
+    """What is in the folder, by name; aside from what tools and macOS leave there."""
     try:
         with os.scandir(folder) as entries:
-            shown = [entry for entry in entries if not entry.name.startswith(".")]
+            shown = [entry for entry in entries if entry.name not in OF_TOOLS and not entry.name.startswith("._")]
     except OSError as error:
         raise WrongUse(f"{folder}: {error.strerror or error}") from None
     return sorted(shown, key=lambda entry: os.fsencode(entry.name))
@@ -102,6 +116,16 @@ def _entries(folder: Path) -> list[os.DirEntry]:
 def _problem(name: str) -> str:
     why = names.odd(name)
     return f"{why}{RENAME}" if why else ""
+
+
+def _meant(name: str, lessons: tuple[str, ...]) -> str:
+    """Why a file is no submission that somebody may take for one; "" of all others, such as other lessons' files."""
+    if name.lower().endswith(ARCHIVES):
+        return "an archive, which is not unpacked"
+    if _split(name, tuple(f"{one.stem}.py" for one in catalog.lessons()))[1]:
+        return ""
+    alike = any(lesson.removesuffix(".py") in name for lesson in lessons)
+    return "has another name than the files asked for" if alike or name.lower().endswith((".py", ".ipynb")) else ""
 
 
 def _split(name: str, lessons: tuple[str, ...]) -> tuple[str, str]:

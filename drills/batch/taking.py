@@ -22,6 +22,9 @@ from drills.source import LARGEST
 MOST_REFUSED = 20
 """Lines of one submission about what was not taken."""
 
+MOST_NAMED = 3
+"""Names of what is there in place of a lesson's file."""
+
 MOST_ENTRIES = 10_000
 """Entries of one submission's folder that are looked at; the lessons' files are looked up by name."""
 
@@ -30,10 +33,14 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTT
 
 @dataclass
 class Taken:
-    """What was read of a submission. files: lesson file name → bytes; refused: one line each of what was not."""
+    """What was read of a submission. files: lesson file name → bytes; refused: one line each of what was not.
+
+    others: what else is there, by name.
+    """
 
     files: dict[str, bytes] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
     problem: str = ""
 
     def refuse(self, name: str, why: str) -> None:
@@ -59,8 +66,17 @@ def take(folder: Path, one: Found, lessons: Iterable[str]) -> Taken:
     if not taken.files and not taken.problem:
         there = any(line.partition(": ")[0] in lessons for line in taken.refused)
         says = "what is there was not taken" if there else "none of the files asked for is there"
-        taken.problem = f"{says}: {', '.join(lessons)}"
+        taken.problem = f"{says}: {', '.join(lessons)}" + ("" if there or one.files else _instead(taken.others))
     return taken
+
+
+def _instead(others: list[str]) -> str:
+    """ "; there is l4.zip", as the end of a sentence."""
+    if not others:
+        return "; the folder is empty"
+    named = [names.shown(name) for name in others[:MOST_NAMED]]
+    more = [f"{len(others) - MOST_NAMED} more"] if len(others) > MOST_NAMED else []
+    return f"; there is {', '.join(named + more)}"
 
 
 def _take_set(folder: Path, files: dict[str, str], taken: Taken) -> None:
@@ -85,11 +101,14 @@ def _take_folder(folder: Path, name: str, lessons: tuple[str, ...], taken: Taken
             _read(place, lesson, lesson, taken)
         _list_odd(place, lessons, taken)
         left = [lesson for lesson in lessons if lesson not in taken.files]
-        inner = _open_inner(place) if left else -1
+        inner = _open_inner(place)
         if inner >= 0:
             try:
                 for lesson in left:
                     _read(inner, lesson, lesson, taken)
+                for lesson in lessons:
+                    if lesson not in left and _is_there(inner, lesson):
+                        taken.refuse(f"mine/{lesson}", f"the {lesson} above it was graded")
             finally:
                 os.close(inner)
     finally:
@@ -102,6 +121,14 @@ def _open_inner(place: int) -> int:
         return os.open("mine", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
     except OSError:
         return -1
+
+
+def _is_there(place: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=place, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
 
 
 def _read(place: int, name: str, lesson: str, taken: Taken) -> None:
@@ -134,8 +161,8 @@ def _read(place: int, name: str, lesson: str, taken: Taken) -> None:
 
 
 def _list_odd(place: int, lessons: tuple[str, ...], taken: Taken) -> None:
-    """Names what else is there and is no ordinary file: links, pipes, devices, names that cannot be shown."""
-    odd = []
+    """Names what else is there; of what is no ordinary file or folder, says so: links, pipes, odd names."""
+    odd, others = [], []
     with os.scandir(place) as entries:
         for count, entry in enumerate(entries):
             if count >= MOST_ENTRIES:
@@ -145,6 +172,9 @@ def _list_odd(place: int, lessons: tuple[str, ...], taken: Taken) -> None:
             why = found if found not in ("file", "folder") else names.odd(entry.name)
             if why and entry.name not in lessons:
                 odd.append((entry.name, why))
+            elif not entry.name.startswith("."):
+                others.append(entry.name)
+    taken.others = sorted(others, key=os.fsencode)
     for name, why in sorted(odd, key=lambda one: os.fsencode(one[0])):
         taken.refuse(name, why)
 

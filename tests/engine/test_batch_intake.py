@@ -36,13 +36,44 @@ def test_a_folder_with_a_lessons_file_is_a_submission(tmp_path):
     assert list(got) == ["anna", "bob"]
     assert got["anna"].files == {L4: b"a = 1\n"} and got["anna"].problem == ""
     assert got["bob"].files == {} and "none of the files asked for" in got["bob"].problem
+    assert got["bob"].problem.endswith(f"{L4}, {L5}; there is notes.txt")
+
+
+def test_what_lies_there_in_place_of_the_lessons_file_is_named(tmp_path):
+    for name in ("L4.py", "a.zip", "b.zip", "c.zip", ".DS_Store"):
+        put(tmp_path / "anna" / name)
+    (tmp_path / "bob").mkdir()
+    got = taken(tmp_path, (L4,))
+    assert got["anna"].problem == f"none of the files asked for is there: {L4}; there is L4.py, a.zip, b.zip, 1 more"
+    assert got["bob"].problem == f"none of the files asked for is there: {L4}; the folder is empty"
+
+
+def test_what_somebody_may_take_for_a_submission_gets_a_line(tmp_path):
+    put(tmp_path / "anna" / L4)
+    for folder in ("..dots", ".hidden", ".git", "__MACOSX"):
+        put(tmp_path / folder / L4)
+    for name in (f".eve__{L4}", f"._anna__{L4}", "zoe.zip", "bob__l4_merge_states (1).py", "max__l4.py", "notes.txt",
+                 "kim__l1_online_softmax.py", ".DS_Store"):  # fmt: skip
+        put(tmp_path / name)
+    ones, refused = found(tmp_path, (L4,))
+    assert [one.name for one in ones] == ["anna"]
+    assert refused == [
+        "..dots: its name begins with a dot: give it another",
+        f".eve__{L4}: its name begins with a dot: give it another",
+        ".hidden: its name begins with a dot: give it another",
+        "bob__l4_merge_states (1).py: has another name than the files asked for",
+        "max__l4.py: has another name than the files asked for",
+        "zoe.zip: an archive, which is not unpacked",
+    ]
 
 
 def test_a_whole_repository_is_looked_into(tmp_path):
     put(tmp_path / "anna" / "mine" / L4, b"deep\n")
     put(tmp_path / "anna" / L5, b"top\n")
     put(tmp_path / "anna" / "mine" / L5, b"not this one\n")
-    assert taken(tmp_path)["anna"].files == {L4: b"deep\n", L5: b"top\n"}
+    got = taken(tmp_path)["anna"]
+    assert got.files == {L4: b"deep\n", L5: b"top\n"}
+    assert got.refused == [f"mine/{L5}: the {L5} above it was graded"]
 
 
 def test_files_that_begin_alike_are_a_submission(tmp_path):
