@@ -189,7 +189,7 @@ def _plain(text: str) -> str:
 
 def _named(text: str, wanted: str, known: list[Entry]) -> Entry | None:
     """The lesson whose number, stem or beginning of a stem `wanted` is; WrongUse if there are several."""
-    matching = [one for one in known if wanted in (one.short, one.stem)]
+    matching = [one for one in known if wanted.lower() in (one.short, one.stem)]
     matching = matching or [one for one in known if wanted and one.stem.startswith(wanted)]
     if len(matching) > 1:
         raise WrongUse(f'"{text}" could be {_either([one.short for one in matching])}')
@@ -218,9 +218,10 @@ def _no_lesson(text: str, wanted: str, known: list[Entry]) -> str:
     names |= {one.stem.split("_", 1)[1]: one.short for one in known}
     names |= {name: f"{one.short}.{name}" for one in known if not one.missing for name in one.exercises}
     near = difflib.get_close_matches(wanted.lower(), names, n=1, cutoff=0.5)
-    if near:
+    if near and not re.fullmatch(r"\w?\d+", wanted):  # of a number every other number is near
         return f'no lesson "{text}": did you mean {names[near[0]]}?'
-    return f'no lesson "{text}": there are {_either([one.short for one in known], "and")}'
+    are = "are" if len(known) > 1 else "is"
+    return f'no lesson "{text}": there {are} {_either([one.short for one in known], "and")}'
 
 
 def _either(names: Iterable[str], word: str = "or") -> str:

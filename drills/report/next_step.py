@@ -26,7 +26,7 @@ def next_lines(grade: Grade, console: Console, commands: frozenset[str]) -> list
         lesson, exercise, _, what = failure
         if what.kind == "missing_file":
             put = f"put {lesson.stem}.py into {words.clean(grade.target)}"
-            put = f"python grade.py reset {_short(lesson)}  makes a new stub" if own else put
+            put = f"put it back, or  python grade.py reset {_short(lesson)}  makes a new stub" if own else put
             return _step("Next", put, console)
         lines = _after_failure(grade, lesson, exercise, what.line, own and "hint" in commands, console)
         if own and all(one.state == "missing" for one in lesson.exercises) and lesson.exercises:
@@ -63,7 +63,8 @@ def count_line(grade: Grade) -> Text:
         who = f"All {all_of_them}" if passed > 1 else "The exercise"
         return Text.assemble(" ", (f"{who} passed{at_level}", f"bold {GOOD}"), (seconds, QUIET))
     if code == errors.NOTHING_GRADED:
-        return Text.assemble(" ", (f"Nothing was graded: 0 of {all_of_them} begun", TITLE))
+        begun = "" if verdict.first_failure(grade) else "; one counts once its raise is gone"
+        return Text.assemble(" ", (f"Nothing was graded: 0 of {all_of_them} begun{begun}", TITLE))
     return Text.assemble(" ", (f"{passed} of {all_of_them} passed{at_level}", TITLE), (seconds, QUIET))
 
 

@@ -6,6 +6,7 @@ Pure: must never print, ask or keep a score.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 from drills.study.question import Question, as_number
@@ -90,8 +91,8 @@ def _output(question: Question, given: str) -> Verdict:
 
 
 def _value_and_unit(text: str) -> tuple[float | None, str]:
-    """ "3.44 natural" → 3.44 and "natural"; "12%" → 12 and "%"."""
-    words = text.replace("%", " %").split()
+    """ "3.44 natural" → 3.44 and "natural"; "12%" → 12 and "%"; "50.3MB" → 50.3 and "MB"."""
+    words = re.sub(r"(?<=\d)(%|[KMGT]i?B\b)", r" \1", text).split()
     value = as_number(words[0]) if words else None
     return value, " ".join(words[1:]).strip("()")
 

@@ -186,7 +186,7 @@ def own_files() -> list[Finding]:
         found.append(Finding("problem", says, "repair or delete it; it holds nothing that grading needs"))
     for lesson in catalog.lessons():
         found += _lesson(lesson)
-    return found or [Finding("ok", f"mine/ can be written; {len(catalog.lessons())} lessons are complete")]
+    return found or [Finding("ok", f"mine/ can be written; the files of {len(catalog.lessons())} lessons are there")]
 
 
 def _lesson(lesson: catalog.Entry) -> list[Finding]:

@@ -21,10 +21,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument("lesson", nargs="?", metavar="LESSON[.EXERCISE]", help="left out: where you are")
     parser.add_argument("--all", action="store_true", help="all three hints of the exercise")
+    parser.set_defaults(by_key=False)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:
-    """Shows the next unseen hint of the first exercise whose code has not passed, or of the exercise named."""
+    """Shows the next unseen hint of the first exercise whose code has not passed, or of the exercise named.
+
+    options.by_key: the next one comes with a key, and no command is named for it.
+    """
     done = progress.load()
     selection = catalog.find(options.lesson) if options.lesson else _where_you_are(done)
     lesson = selection.lesson
@@ -36,7 +40,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         say(console, f"{lesson.short}: every exercise has passed. Name one to see its hints again:  {again}")
         return PASSED
     name = (names or list(selection.exercises))[0]
-    _show_hints(console, page, lesson.short, name, done.hints.get(f"{lesson.short}.{name}", 0), options.all)
+    _show_hints(console, page, lesson.short, name, done.hints.get(f"{lesson.short}.{name}", 0), options)
     return PASSED
 
 
@@ -47,14 +51,14 @@ def _where_you_are(done: progress.Progress) -> catalog.Selection:
     return place.of(selections, done)
 
 
-def _show_hints(console: Console, page: Page, short: str, name: str, seen: int, everything: bool) -> None:
+def _show_hints(console: Console, page: Page, short: str, name: str, seen: int, options: argparse.Namespace) -> None:
     hints = page.hints.get(name)
     if not hints:
         raise WrongUse(f"content/{page.path.name} has no hints for {name}")
     seen = max(0, min(seen, STAGES))
-    stages = range(1, STAGES + 1) if everything else [min(seen + 1, STAGES)]
+    stages = range(1, STAGES + 1) if options.all else [min(seen + 1, STAGES)]
     for stage in stages:
-        again = " (seen before)" if stage <= seen and not everything else ""
+        again = " (seen before)" if stage <= seen and not options.all else ""
         console.print(f" {short} · {name} · hint {stage} of {STAGES}{again}\n", style="bold")
         show(console, hints[stage - 1], indent=1)
         console.print()
@@ -62,7 +66,7 @@ def _show_hints(console: Console, page: Page, short: str, name: str, seen: int, 
     trouble = progress.record_hint(f"{short}.{name}", last)
     if trouble:
         say(console, trouble)
-    if last < STAGES:
+    if last < STAGES and not options.by_key:
         say(console, f"Still stuck?  python grade.py hint {short}.{name}", "dim")
-    elif catalog.has_solutions():
+    elif last == STAGES and catalog.has_solutions():
         say(console, f"That was the last.  The solution: python grade.py show {short}.{name} --anyway", "dim")

@@ -63,7 +63,7 @@ def _watch(selections, options, console, terminal, files, ending) -> None:
         listing.run(argparse.Namespace(lessons=_names(selections)), console)
 
     def show_hint(lesson: str, exercise: str) -> bool:
-        hint.run(argparse.Namespace(lesson=f"{lesson}.{exercise}", all=False), console)
+        hint.run(argparse.Namespace(lesson=f"{lesson}.{exercise}", all=False, by_key=True), console)
         return progress.load().hints.get(f"{lesson}.{exercise}", 0) < STAGES
 
     try:

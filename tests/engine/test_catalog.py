@@ -26,6 +26,7 @@ def test_lessons_come_by_number_with_title_and_exercises(root):
     ("text", "stem", "exercises"),
     [
         ("l1", "l1_first_steps", ("double", "merge_pair")),
+        ("L1", "l1_first_steps", ("double", "merge_pair")),
         ("l1_first", "l1_first_steps", ("double", "merge_pair")),
         ("mine/l1_first_steps.py", "l1_first_steps", ("double", "merge_pair")),
         ("content/l1_first_steps.md", "l1_first_steps", ("double", "merge_pair")),
@@ -49,7 +50,7 @@ def test_a_number_is_not_a_prefix_of_a_longer_one(root):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("l7", 'no lesson "l7": did you mean'),
+        ("l7", 'no lesson "l7": there are l1 and l4'),
         ("l4_merge_stats", 'no lesson "l4_merge_stats": did you mean l4?'),
         ("merge_pear", "did you mean l1.merge_pair?"),
         ("l", '"l" could be l1 or l4'),

@@ -209,7 +209,7 @@ def test_show_anyway_shows_both_files(root, columns):
 
 
 def test_an_unknown_lesson_and_an_unknown_option_are_wrong_use(root):
-    assert grade(root, "reset l5", 2) == 'grade.py: no lesson "l5": did you mean l4?\n'
+    assert grade(root, "reset l5", 2) == 'grade.py: no lesson "l5": there are l1 and l4\n'
     assert "unrecognized arguments: --fast" in grade(root, "list --fast", 2)
     assert 'grade.py: "list" comes first' in grade(root, "--no-color list", 2)
 

@@ -47,7 +47,7 @@ def test_the_exit_code_is_the_verdict(root, screen, code):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("l5", 'no lesson "l5": did you mean l4?'),
+        ("l5", 'no lesson "l5": there are l1 and l4'),
         ("l4.merge_stats", "did you mean l4.merge_states?"),
         ("--target nowhere", "--target nowhere: there is no such folder"),
         ("--target grade.py", "--target grade.py is a file: name the folder that holds it"),

@@ -1,5 +1,6 @@
 """Answers to questions are judged as a teacher would: by value, in any unit of the base, and with the reason."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,13 @@ def test_right_numbers_in_any_form_are_right(given):
 @pytest.mark.parametrize("given", ["10.69", "11.02", "12", "7.6246", "11 natural", "-11", "nan", "inf"])
 def test_wrong_numbers_are_wrong(given):
     assert judge(NUMBER, given).right is False
+
+
+def test_a_unit_may_follow_without_a_blank():
+    assert judge(PERCENT, f"{PERCENT.answer}{PERCENT.unit}").right is True
+    megabytes = replace(PERCENT, unit="MB")
+    assert judge(megabytes, f"{PERCENT.answer}MB").right is judge(megabytes, f"{PERCENT.answer} mb").right is True
+    assert judge(megabytes, f"{PERCENT.answer}KB").right is None
 
 
 @pytest.mark.parametrize("given", ["eleven", "11 apples", "", "1 1", "11 %"])
