@@ -208,6 +208,12 @@ def draw_early_end(rng) -> Args:
     return q, kv_cache, [*others, (torch.tensor([0, 1, 1, 1, 2]).to(four), *own)]
 
 
+def draw_as_many_groups(rng) -> Args:
+    """One level, with as many groups as requests, but not one for each: the third is empty."""
+    q, kv_cache, (*_, (four, *own)) = draw_levels(rng)
+    return q, kv_cache, [(torch.tensor([0, 2, 3, 3, 4]).to(four), *own)]
+
+
 def draw_late_groups(rng) -> Args:
     """The groups of the second level begin at request 1: the first request is in none."""
     q, kv_cache, (first, (halves, *two), last) = draw_levels(rng)

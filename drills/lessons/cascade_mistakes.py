@@ -214,6 +214,13 @@ LEVELS = (
         "Every group got the first one's kv_last_page_len. Group g has kv_last_page_len[g].", LAST,
     ),
     _levels(
+        "last_len_by_request", level.last_len_by_request(level.LAST_BY_REQUEST[0]),
+        "kv_last_page_len was looked up by the number of the request. A level has one for each group: "
+        "kv_last_page_len[g].",
+        LAST, variants=tuple(map(level.last_len_by_request, level.LAST_BY_REQUEST[1:])),
+        cases=draws.draw_as_many_groups,
+    ),
+    _levels(
         "groups_from_zero", level.by_group(level.group_from_zero),
         "The first group was taken to begin at request 0. It begins at request group_indptr[0].", GROUPS,
         cases=draws.draw_late_groups,

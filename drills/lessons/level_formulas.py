@@ -12,7 +12,7 @@ import torch
 
 from drills.lessons.attend_formulas import modulo, to_natural
 from drills.lessons.cascade_formulas import average, over_one
-from drills.lessons.paging import State, attend, group_of, keys_of, merge, stack
+from drills.lessons.paging import State, attend, gather, group_of, keys_of, merge, stack
 
 
 def level_states(q, kv_cache, levels, scale=None, group=group_of, kv_head=None) -> list[State]:
@@ -182,6 +182,33 @@ def full_last_pages(q, kv_cache, levels, scale=None):
     """All slots of every last page."""
     full = with_own_table(lambda indptr, last: (indptr, torch.full_like(last, kv_cache.shape[2])))
     return full(q, kv_cache, levels, scale)
+
+
+LAST_BY_REQUEST = (
+    lambda last, i, slots: last[min(i, len(last) - 1)],
+    lambda last, i, slots: last[i % len(last)],
+    lambda last, i, slots: last[i] if i < len(last) else 0,
+    lambda last, i, slots: last[i] if i < len(last) else slots,
+)
+"""kv_last_page_len[groups], a request, slots of a page → the length that is looked up by the request's number."""
+
+
+def last_len_by_request(look_up):
+    def formula(q, kv_cache, levels, scale=None):
+        nothing = kv_cache[0, 0, :0], kv_cache[0, 1, :0]
+        states = []
+        for bounds, indptr, indices, last in levels:
+            own = []
+            for i in range(len(q)):
+                g = group_of(bounds, i)
+                pages = indices[int(indptr[g]) : int(indptr[g + 1])] if g is not None else ()
+                length = look_up(last, i, kv_cache.shape[2]) if len(pages) else 0
+                own.append(gather(kv_cache, pages, int(length)) if len(pages) else nothing)
+            states.append(stack([attend(one, k, v, scale) for one, (k, v) in zip(q, own, strict=True)], q))
+        v, s = merge(*(states or level_states(q, kv_cache, levels, scale)))
+        return v, None if bool(s.isnan().any()) else s  # a maximum may skip a NaN, and s be a number
+
+    return formula
 
 
 def levels_modulo(*args):

@@ -9,6 +9,7 @@ import functools
 
 from drills.lessons import softmax_formulas as formulas
 from drills.lessons.base import Mistake
+from drills.lessons.softmax_divided import DIVIDED
 from drills.lessons.softmax_draws import (
     draw_falling,
     draw_far_below,
@@ -171,4 +172,4 @@ ATTEND = (
     ),
 )  # fmt: skip
 
-MISTAKES = (*STATS, *SOFTMAX, *ATTEND, *PARTS, *SLIPS)
+MISTAKES = (*STATS, *SOFTMAX, *ATTEND, *PARTS, *SLIPS, *DIVIDED)

@@ -69,6 +69,17 @@ def v_not_divided(q, k, v, num_splits, scale=None):
     return out_v * l[..., None], out_s
 
 
+def v_divided_again(by: Callable):
+    """v over l once more, or over s in place of l: by(l, s)."""
+
+    def formula(q, k, v, num_splits, scale=None):
+        out_v, out_s = states()(q, k, v, num_splits, scale)
+        l = states(log=lambda m, l: l)(q, k, v, num_splits, scale)[1]
+        return out_v * by(torch.where(l == 0, 1.0, l), torch.where(l == 0, 0.0, out_s))[..., None], out_s
+
+    return formula
+
+
 def padding_scores_zero(block: int) -> Callable[..., tuple]:
     """Keys that fill a part's last block of `block` have score 0 and value 0, and count."""
 
