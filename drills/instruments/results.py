@@ -84,6 +84,13 @@ def checked(
     return found
 
 
+UNWRITTEN = "Some program must store every element: check the grid, and the mask of the store."
+UNWRITTEN_STRIDES = (
+    "The result is not contiguous: store with its strides. torch.empty_like keeps those of its argument, torch.empty "
+    "makes it contiguous."
+)
+
+
 def written(name: str, tensor: torch.Tensor, provenance: Provenance, shortcut: bool) -> list[Finding]:
     """Whether a result is written everywhere, and by a kernel. shortcut: an input has size 0, so a fill will do."""
     flags = provenance.flags(tensor)
@@ -96,7 +103,7 @@ def written(name: str, tensor: torch.Tensor, provenance: Provenance, shortcut: b
             Finding(
                 "unwritten",
                 f"{what}: {len(missing)} of {numel(tensor)} elements {are} never written, the first at [{index}]",
-                likely="Some program must store every element: check the grid, and the mask of the store.",
+                likely=UNWRITTEN if tensor.is_contiguous() else UNWRITTEN_STRIDES,
                 expected="every element written",
             )
         ]
