@@ -3,6 +3,7 @@
 exercise: multi_level_cascade
 level: value
 diagnosis: levels_last_len_by_request
+twins: levels_last_len_by_request_masked
 """
 
 import torch
