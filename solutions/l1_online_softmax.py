@@ -23,13 +23,13 @@ def columns_a_step(N: int, block: int) -> int:
 
 
 def columns_that_fill(M: int) -> int:
-    """Columns a step, 8,192 at most, with which M rows fill a large GPU: 8 values for each of 262,144 threads."""
-    return min(8192, 1 << max(1, (1 << 21) // M).bit_length() - 1)
+    """Columns a step, 16,384 at most, with which M rows fill a large GPU: 8 values for each of 262,144 threads."""
+    return min(16384, 1 << max(1, (1 << 21) // M).bit_length() - 1)
 
 
 def warps(columns: int) -> int:
-    """8 columns a thread, where it goes through a row: a load of 16 bytes, if they are halves."""
-    return max(1, columns // 256)
+    """8 columns a thread, a load of 16 bytes if they are halves, where it goes through a row; at most 1,024 threads."""
+    return min(32, max(1, columns // 256))
 
 
 @triton.jit
