@@ -38,8 +38,9 @@ def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, in
     Few states: one a step, of as many heads as make 512 elements, which share what a program costs to start; below
     4,096 rows there are programs enough for all states at once. More: one head of 128, or several small ones, and
     1,024 elements a step: with 1 warp the sum over states stays within a thread. From 32 states on a step can take 32,
-    and the fewer programs there are, the more each must have in flight: 4 times as much below 1,024 rows. Below 128
-    rows multiprocessors idle: half the columns make twice the programs.
+    and the fewer programs there are, the more must be in flight: below 1,024 rows twice as much each, in twice as many,
+    which have half of a head of 128 or half as many small ones. Below 128 rows multiprocessors idle, and more warps
+    help too.
     """
     columns = triton.next_power_of_2(D)
     if N <= 8:
@@ -49,6 +50,9 @@ def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, in
     elements, warps = (1024, 1) if N < 32 else (4096, 1) if rows >= 1024 else (16384, 2)
     if rows < 128:
         columns, warps = min(columns, 64), 8
+    elif N >= 32 and rows < 1024:
+        heads = max(1, min(triton.next_power_of_2(H), 64 // columns))
+        columns, elements, warps = max(min(columns, 64), columns // 2), 8192, 1
     states = max(2, elements // (heads * columns))
     return min(states, triton.next_power_of_2(N)), heads, columns, warps
 

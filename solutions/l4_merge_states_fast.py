@@ -34,8 +34,9 @@ def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, in
     states 512 threads are a program, unless rows (S * H) are so few that multiprocessors would idle; beyond, a warp is
     one, and its threads get the registers to ask for all states of a step at once.
     From 32 states on, one head of 128, or several small ones, and 4,096 elements a step: with 1 warp the sum over
-    states stays within a few threads. The fewer programs there are, the more each must have in flight: 4 times as much
-    below 1,024 rows. Below 128 rows half the columns make twice the programs.
+    states stays within a few threads. The fewer programs there are, the more must be in flight: below 1,024 rows twice
+    as much each, in twice as many, which have half of a head of 128 or half as many small ones. Below 128 rows more
+    warps help too.
     """
     columns = triton.next_power_of_2(D)
     if N < 32 or columns > 256:
@@ -47,6 +48,9 @@ def tile_of_states(N: int, H: int, rows: int, D: int) -> tuple[int, int, int, in
     elements, warps = (4096, 1) if rows >= 1024 else (16384, 2)
     if rows < 128:
         columns, warps = min(columns, 64), 8
+    elif rows < 1024:
+        heads = max(1, min(triton.next_power_of_2(H), 64 // columns))
+        columns, elements, warps = max(min(columns, 64), columns // 2), 8192, 1
     return min(elements // (heads * columns), triton.next_power_of_2(N)), heads, columns, warps
 
 
