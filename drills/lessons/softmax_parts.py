@@ -79,6 +79,22 @@ def whole_blocks(right: Formula, at_least: int) -> Callable[[int | None], Formul
     return write
 
 
+def one_further_a_step(right: Formula) -> Callable[[int | None], Formula]:
+    """cdiv(N, block) steps, each of which begins one column after the one before: the blocks overlap."""
+
+    def write(width: int | None) -> Formula:
+        def formula(x: Tensor, *v_and_block):
+            *v, block = v_and_block or (1024,)
+            size, count = width or block, x.shape[1]
+            steps = [range(start, min(start + size, count)) for start in range(-(-count // size))]
+            columns = torch.tensor([one for step in steps for one in step], dtype=torch.int64)
+            return right(x[:, columns], *(one[columns] for one in v), block)
+
+        return formula
+
+    return write
+
+
 def whole_blocks_only(right: Formula) -> dict:
     none, one = (of_any_width(whole_blocks(right, at_least)) for at_least in (0, 1))
     return {"formula": none["formula"], "variants": (one["formula"], *none["variants"], *one["variants"])}
@@ -183,6 +199,10 @@ def _every(*ways: dict) -> dict:
 
 MASKED = "In a row with no score (-inf) - (-inf) was taken for 0, so that every masked score weighs exp(0) = 1. "
 TAIL = "Only whole blocks were looked at: N // block leaves out the last, shorter one. Take cdiv(N, block), and mask."
+ONE_FURTHER = (
+    "Every step begins one column after the last, so that blocks overlap. Step by step it is i * BLOCK, or "
+    "range(0, N, BLOCK)."
+)
 SWAPPED = ("m and l are the other way round: m comes first.", ROW)
 
 PARTS = (
@@ -218,6 +238,10 @@ PARTS = (
             **whole_blocks_only(_stats)),
     Mistake("attend_tail_dropped", "attend", cases=with_values(draw_odd_tail), anchor=ROW, says=TAIL,
             **whole_blocks_only(_attend)),
+    Mistake("stats_one_further", "softmax_stats", cases=draw_long, anchor=ROW, says=ONE_FURTHER,
+            **of_any_width(one_further_a_step(_stats))),
+    Mistake("attend_one_further", "attend", cases=with_values(draw_long), anchor=ROW, says=ONE_FURTHER,
+            **of_any_width(one_further_a_step(_attend))),
     Mistake(
         "softmax_first_block_only", "softmax", cases=draw_long, anchor=ROW, **of_any_width(first_block_sums),
         says="m and l are those of the first block. Loop over all of them before the results are computed.",
