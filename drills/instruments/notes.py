@@ -8,9 +8,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-ELSEWHERE = ", filled elsewhere"
-"""Ends the name of a workspace whose values nobody saw come from the inputs when the launch began."""
-
 
 def as_tree(value: Any) -> Any:
     """dataclasses.asdict, by nothing that graded code could replace: dataclasses, lists, tuples and dicts as a tree."""
@@ -29,12 +26,15 @@ class Traffic:
 
     loaded, stored: unmasked bytes, every load and store counted, lanes of one access that share an address once.
     distinct_loaded, distinct_stored: bytes of the tensor touched at least once.
+    elsewhere: of the bytes loaded, those beyond what a workspace held that came from the inputs or from kernels when
+        the launch began.
     """
 
     loaded: int = 0
     distinct_loaded: int = 0
     stored: int = 0
     distinct_stored: int = 0
+    elsewhere: int = 0
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Launch:
     options: compile options other than num_warps and num_stages that the launch passed: num_ctas, maxnreg ….
     closure: what a kernel nested in a function captured, by name, as `constants.closure_of` writes it.
     names: what the names in the kernel stand for (see `meant`); none where nothing is interpreted.
-    tensors: pointer parameter → name of the graded function's argument, "result 0", or "workspace 0" (see ELSEWHERE).
+    tensors: pointer parameter → name of the graded function's argument, "result 0", or "workspace 0".
     shapes: pointer parameter → sizes of the tensor that was passed.
     """
 

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from drills.instruments import interpreter
-from drills.instruments.geometry import address, extent, held, itemsize, pointer, sizes
+from drills.instruments.geometry import address, extent, held, itemsize, numel, pointer, sizes
 from drills.instruments.ledger import Region
-from drills.instruments.notes import ELSEWHERE, CallOptions, Finding, Launch, Notes
+from drills.instruments.notes import CallOptions, Finding, Launch, Notes
 from drills.instruments.provenance import Book, Provenance
 from drills.instruments.purity import CHANGED, Watched, spoil, whole
 from drills.instruments.results import ALLOWED, FRESH, checked, named, view
@@ -46,7 +46,7 @@ class Recording:
         self.inputs = self.provenance.inputs
         self.nothing_given = any(tree in ([], ()) for tree in inputs.values() if isinstance(tree, (list, tuple)))
         self.launches: list[tuple[Launch, Watch]] = []
-        self.strange: list[set[int]] = []  # of each launch, the storages whose values nobody saw come from the inputs
+        self.strange: list[dict[int, int]] = []  # of each launch: storages that hold more than data, bytes of data
         self.findings: list[Finding] = []
         self.started = 0
         self.replaced = ""
@@ -68,7 +68,11 @@ class Recording:
     def begin(self, launch: Launch, tensors: list, values: dict[str, Any], line: Callable) -> Watch:
         """A launch starts. tensors: (parameter, tensor) of every pointer. values: of its parameters, if it is seen."""
         self.torch.operations.hold([tensor for _, tensor in tensors])
-        strange = {address(tensor) for _, tensor in tensors if not (self.provenance.is_data(tensor) or blank(tensor))}
+        strange: dict[int, int] = {}
+        for _, tensor in tensors:
+            data = self.provenance.data(tensor)
+            if data < numel(tensor) and not blank(tensor):
+                strange[address(tensor)] = max(strange.get(address(tensor), 0), data * itemsize(tensor))
         for _, tensor in tensors:
             if self.provenance.met(tensor):
                 self._emptied(tensor)
@@ -164,7 +168,7 @@ class Recording:
                 called = self._called(region, tensors, workspaces)
                 moved = region.moved
                 if moved.loaded and region.storage in strange and called.startswith("workspace"):
-                    called += ELSEWHERE
+                    moved.elsewhere = max(0, moved.loaded - strange[region.storage])
                 if parameter in watch.regions or moved.loaded or moved.stored:
                     launch.tensors[parameter] = called
                     if not watch.blind:

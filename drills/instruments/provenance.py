@@ -167,19 +167,19 @@ class Provenance:
                 return name
         return named[0][0] if named else ""
 
-    def is_data(self, tensor: torch.Tensor) -> bool:
-        """Whether what a tensor holds comes from the inputs, as far as anybody saw, or is not written yet.
+    def data(self, tensor: torch.Tensor) -> int:
+        """How many of its elements come from the inputs, as far as anybody saw, or are not written yet.
 
-        Otherwise it is constants, or was computed where nobody looks.
+        The others are constants, as in padding, or were computed where nobody looks.
         """
         if self.source(tensor):
-            return True
+            return numel(tensor)
         book = self.book(address(tensor))
         if book is None:
-            return False
+            return 0
         flags = self.flags(tensor)
         good = flags & (KERNEL | COPY) if book.brought else (flags == 0) | (flags & (KERNEL | COPY) > 0)
-        return 2 * int(torch.count_nonzero(good)) >= numel(tensor)
+        return int(torch.count_nonzero(good))
 
     def is_given(self, tensor: torch.Tensor) -> bool:
         """Whether it lies in an input's memory."""

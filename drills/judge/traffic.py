@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from drills.instruments.notes import ELSEWHERE, Launch
+from drills.instruments.notes import Launch
 from drills.judge import words
 from drills.judge.signature import parameters
 from drills.lessons.base import Args, Exercise
@@ -92,7 +92,7 @@ def read_too_little(exercise: Exercise, args: Args, launches: Sequence[Launch], 
         return None
     least = exercise.must_read(*args)
     # What was filled elsewhere is no input: an answer that is already there can be read as often as one likes.
-    loaded = sum(one.loaded for name, one in moved(launches).items() if not name.endswith(ELSEWHERE))
+    loaded = sum(one.loaded - one.elsewhere for launch in launches for one in launch.traffic.values())
     if loaded >= least:
         return None
     return Failure(
@@ -116,11 +116,14 @@ def _excess(exercise: Exercise, launches: Sequence[Launch], floor: int) -> tuple
     """What costs most beyond once, as advice, and a sentence with the figures of all that is moved more than once."""
     texts: list[str] = []
     costs: dict[str, int] = {"": 0}
-    workspaces = 0
+    workspaces = copied_in = 0
     kernels = [launch for launch in launches if launch.grid]
+    copies = [launch for launch in launches if not launch.grid]
+    copied_to = {name for name, one in moved(copies).items() if one.stored}
     for name, one in moved(kernels).items():
         if name.startswith("workspace"):
             workspaces += one.loaded + one.stored
+            copied_in += one.loaded if name in copied_to else 0
             continue
         shown = _shown(exercise, name)
         for verb, advice, total, distinct in (
@@ -132,13 +135,12 @@ def _excess(exercise: Exercise, launches: Sequence[Launch], floor: int) -> tuple
                 costs[advice.format(shown)] = total - distinct
     if workspaces:
         texts.append(f"{workspaces} bytes go into and out of a workspace")
-        costs[NO_WORKSPACE if len(kernels) == 1 else ONE_LAUNCH] = workspaces
-    copies = [launch for launch in launches if not launch.grid]
+        costs[NO_WORKSPACE if len(kernels) == 1 else ONE_LAUNCH] = workspaces - copied_in
     copied = sum(one.loaded + one.stored for one in moved(copies).values())
     if copied:
         names = words.listed(list(dict.fromkeys(launch.kernel for launch in copies)))
         texts.append(f"{copied} bytes go through {names}")
-        costs[NO_COPY.format(names)] = copied
+        costs[NO_COPY.format(names)] = copied + copied_in
     return max(costs, key=costs.get) or MASK, f": {', '.join(texts)}" if texts else ""
 
 

@@ -69,6 +69,12 @@ def test_copies_by_torch_are_named_and_blamed():
     assert failure.likely.startswith("What goes through torch.clone and .copy_() is moved once more")
 
 
+def test_a_copy_that_the_kernel_reads_is_blamed_on_the_copy():
+    copy = replace(launch(v_a=(VALUES, 0), w=(0, 2 * VALUES)), kernel=".copy_()", grid=())
+    failure = judge.traffic(MERGE, ARGS, [launch(**LEAST | {"v_a": (0, 0), "w": (2 * VALUES, 0)}), copy])
+    assert failure.likely.startswith("What goes through .copy_() is moved once more")
+
+
 def test_a_third_pass_is_advised_against_where_a_second_is_allowed():
     x = torch.zeros(2, 500, dtype=torch.float16)
     size = 2 * 500 * 2

@@ -201,23 +201,30 @@ def test_a_large_input_is_left_aside_and_address_space_is_known():
 
 
 @pytest.mark.parametrize(
-    "flag, brought, is_data",
-    [(KERNEL, False, True), (COPY, False, True), (0, False, True), (FILL, False, False), (OTHER, False, False),
-     (0, True, False), (KERNEL, True, True)],
+    "flag, brought, data",
+    [(KERNEL, False, 4), (COPY, False, 4), (0, False, 4), (FILL, False, 0), (OTHER, False, 0), (0, True, 0),
+     (KERNEL, True, 4)],
 )  # fmt: skip
-def test_what_was_computed_where_nobody_looks_is_no_data(flag, brought, is_data):
+def test_what_was_computed_where_nobody_looks_is_no_data(flag, brought, data):
     known, tensor = Provenance({}), torch.zeros(4)
-    assert not known.is_data(tensor)
+    assert known.data(tensor) == 0
     known.allocated(tensor, flag)
     next(iter(known.books.values())).brought = brought
-    assert known.is_data(tensor) is is_data
+    assert known.data(tensor) == data
+
+
+def test_padding_is_no_data_and_leaves_what_it_surrounds_data():
+    known, padded = Provenance({}), torch.zeros(2, 8)
+    known.allocated(padded, FILL)
+    known.set(padded[:, :1], COPY)
+    assert known.data(padded) == 2 and known.data(padded[:, :1]) == 2 and known.data(padded[:, 1:]) == 0
 
 
 def test_an_input_is_data_and_integers_made_of_numbers_are_none_since_they_may_be_a_results_bits():
     x, indices, chosen = torch.zeros(4), torch.arange(4), torch.zeros(4, dtype=torch.int32)
     known = Provenance({"x": x, "chosen": chosen})
     known.allocated(indices, FILL)
-    assert known.is_data(x) and known.is_data(x[1:]) and known.is_data(chosen) and not known.is_data(indices)
+    assert [known.data(one) for one in (x, x[1:], chosen, indices)] == [4, 3, 4, 0]
 
 
 def test_a_tree_is_what_dataclasses_would_give():
@@ -259,7 +266,7 @@ def test_an_input_that_is_given_other_memory_is_as_it_was():
     given, other = torch.zeros(8), torch.ones(8)
     known = Provenance({"x": given})
     given.data = other
-    assert known.source(given) == "" and known.is_data(known.inputs["x"]) and known.moved() == []
+    assert known.source(given) == "" and known.data(known.inputs["x"]) == 8 and known.moved() == []
     known.inputs["x"].untyped_storage().resize_(1 << 20)
     assert known.moved() == ["x"]
 
