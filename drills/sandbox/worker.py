@@ -173,6 +173,7 @@ class Graded:
             self.settle()
         except Exception as error:
             raise DeviceLost(str(error).strip().split("\n")[0]) from None
+        returned = sealing.plain(returned)
         layout.check_tree(returned, wire.REPLY)
         seen = recording.notes(returned)
         kept = recording.kept

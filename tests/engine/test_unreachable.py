@@ -254,6 +254,21 @@ def test_results_are_sealed_as_they_were_last_seen():
     assert torch.equal(seal(result, {}), result)
 
 
+def test_a_named_tuple_is_the_tuple_that_it_holds_and_not_what_its_class_says():
+    from collections import namedtuple
+
+    from drills.sandbox.sealing import plain
+
+    class Other(tuple):
+        def __iter__(self):
+            return iter("xyz")
+
+    held = (torch.zeros(2), 3)
+    for given in (namedtuple("State", "v s")(*held), Other(held), held):
+        assert type(plain(given)) is tuple and plain(given)[0] is held[0] and plain(given) == held
+    assert plain(held[0]) is held[0] and plain([1]) == [1]
+
+
 def test_a_tensor_in_a_part_of_another_ones_memory_is_known():
     whole, given = torch.zeros(8), torch.zeros(8)
     known = Provenance({"x": given})
