@@ -107,7 +107,9 @@ def test_two_states_merge_as_one(drill, dtype):
 @pytest.mark.graded("merge_state", "value")
 @pytest.mark.parametrize("D", [1, 7, 96, 128, 512])
 def test_any_head_size(drill, D):
-    drill.merge_state(*two_states(drill.rng, S=2, H=3, D=D)).agrees()
+    """Values of one sign: in a single column, values that cancel leave nothing to measure an error against."""
+    v_a, s_a, v_b, s_b = two_states(drill.rng, S=2, H=3, D=D)
+    drill.merge_state(v_a.abs(), s_a, v_b.abs(), s_b).agrees()
 
 
 @pytest.mark.graded("merge_state", "value")
@@ -232,7 +234,8 @@ def test_only_positions_whose_mask_is_true_change(drill):
 @pytest.mark.graded("merge_state_in_place", "value")
 @pytest.mark.parametrize("D", [1, 7, 512])
 def test_in_place_for_any_head_size(drill, D):
-    drill.merge_state_in_place(*two_states(drill.rng, S=2, H=3, D=D, dtype=torch.float16)).agrees()
+    v, s, v_other, s_other = two_states(drill.rng, S=2, H=3, D=D, dtype=torch.float16)
+    drill.merge_state_in_place(v.abs(), s, v_other.abs(), s_other).agrees()
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
@@ -340,15 +343,17 @@ def test_three_states_merge_as_one(drill, dtype):
 @pytest.mark.graded("merge_states", "value")
 @pytest.mark.parametrize("N", [1, 2, 5, 33, 129])
 def test_any_number_of_states(drill, N):
-    """s ends near 0, where float32 is fine: merged one after another, s may be rounded after each."""
+    """s ends near 0, where float32 is fine: merged one after another, s may be rounded after each.
+
+    Values of one sign here and in what follows: each of many merges adds an error, and what cancels leaves no room.
+    """
     v, s = states(drill.rng, 1, N, 2, 12)
-    drill.merge_states(v, s - 12).agrees()
+    drill.merge_states(v.abs(), s - 12).agrees()
 
 
 @pytest.mark.graded("merge_states", "value")
 @pytest.mark.parametrize("D", [1, 7, 128, 512])
 def test_many_states_of_any_head_size(drill, D):
-    """Values of one sign: in a single column, values that cancel leave nothing to measure an error against."""
     v, s = states(drill.rng, 1, 6, 2, D)
     drill.merge_states(v.abs(), s).agrees()
 
@@ -359,7 +364,7 @@ def test_the_largest_s_may_come_last_or_first(drill, order):
     """With s rising, every state brings a new maximum. s ends near 0: rounded after each of 300 merges, it is right."""
     v, s = states(drill.rng, 1, 300, 1, 2)
     s[:] = torch.linspace(-24, -4, 300)[None, :, None]
-    drill.merge_states(v, s if order == "rising" else s.flip(1)).agrees()
+    drill.merge_states(v.abs(), s if order == "rising" else s.flip(1)).agrees()
 
 
 @pytest.mark.graded("merge_states", "value")
@@ -477,7 +482,7 @@ def test_runs_of_any_head_size(drill, D):
 def test_a_long_run_between_short_ones(drill):
     """s ends near 0, where float32 is fine: merged one after another, s may be rounded after each."""
     v, s, indptr = runs(drill.rng, [0, 1, 301, 303], H=1, D=2)
-    drill.variable_length_merge_states(v, s - 12, indptr).agrees()
+    drill.variable_length_merge_states(v.abs(), s - 12, indptr).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "value")
