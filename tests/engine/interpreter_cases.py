@@ -477,9 +477,24 @@ def argmax_and_argmin():
 
 
 @triton.jit
+def method_kernel(x_ptr, o_ptr, B: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, B))
+    rest = x.abs().sqrt() + x.rsqrt() + x.log2() + (x * 0.5).floor() + (x * 0.5).ceil()
+    tl.store(o_ptr + tl.arange(0, B), x.exp2() + rest + (x - x).exp() + (x / x).log() + (x - x).cos() + (x - x).sin())
+
+
+@case
+def math_as_methods():
+    o = torch.zeros(2)
+    method_kernel[(1,)](torch.tensor([1.0, 4.0]), o, 2)
+    return o.tolist()
+
+
+@triton.jit
 def libdevice_kernel(x_ptr, o_ptr, B: tl.constexpr):
     x = tl.load(x_ptr + tl.arange(0, B))
-    tl.store(o_ptr + tl.arange(0, B), libdevice.exp2(x) + libdevice.pow(x, 2.0))
+    two = libdevice.rcp_rn(libdevice.sub_rn(x, x) + 0.5)
+    tl.store(o_ptr + tl.arange(0, B), libdevice.exp2(x) + libdevice.pow(x, two))
 
 
 @case

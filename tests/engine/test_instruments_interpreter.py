@@ -54,6 +54,7 @@ RIGHT = {
     "scans": (SAME, [1.0, 3.0, 6.0, 10.0, 10.0, 9.0, 7.0, 4.0, 1.0, 2.0, 3.0, 4.0]),
     "dot_precisions_of_the_gpu": (CRASHES, [16.0]),
     "argmax_and_argmin": (SAME, [1, 2, 1]),
+    "math_as_methods": (CRASHES, [7.0, 26.5]),
     "libdevice_functions": (CRASHES, [3.0, 17.0]),
     "assembly_is_announced": (
         WRONG,

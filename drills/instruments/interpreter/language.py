@@ -122,7 +122,7 @@ class Language:
     def _builtins(self, owner: Any) -> None:
         for name in dir(owner):
             member = getattr(owner, name)
-            if tl.core.is_builtin(member):
+            if tl.core.is_builtin(member) or takes_semantic(member):
                 self.ours[id(member)] = self._spoken(member)
                 self.set_attr(owner, name, self.ours[id(member)])
 
@@ -159,6 +159,11 @@ class Spoken:
     def __exit__(self, *_: Any) -> None:
         if self.before is not None:
             self.language.end(self.before)
+
+
+def takes_semantic(member: Any) -> bool:
+    """A method such as x.exp(): Triton makes one of what is no builtin yet, and the compiler calls it as if it were."""
+    return "_semantic" in getattr(getattr(member, "signature", None), "parameters", ())
 
 
 def give(owner: Any, attributes: dict[str, Any]) -> None:
