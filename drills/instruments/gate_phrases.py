@@ -114,6 +114,11 @@ ERRORS = (
         "A kernel cannot return from inside a loop: compute the loop's bound before it, or mask the rest.",
     ),
     (
+        r"failed to legalize unresolved materialization from \(\) to \('?tensor<",
+        "A function that returns inside an if, or is noinline, stays a function, and Triton cannot hand it blocks: let"
+        " it return once, at its end.",
+    ),
+    (
         r"Boolean value of Tensor with more than one value",
         "An if decides for the whole program, not for each element: use tl.where, or a mask.",
     ),

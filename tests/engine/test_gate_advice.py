@@ -70,6 +70,11 @@ def test_an_empty_error_is_named_by_its_syntax():
     assert said("AssertionError()", "Assign") == "Triton does not compile this assignment"
 
 
+def test_a_function_that_is_not_inlined_and_gets_blocks():
+    error = "failed to legalize unresolved materialization from () to ('tensor<1x1xf32>') that remained live"
+    assert "return once, at its end" in advise(error)
+
+
 def test_warps_and_warps_alone():
     assert "32" in advise("threads: the block has 2048, the limit is 1024")
     assert "1, 2, 4, 8, 16 or 32" in advise("num_warps must be a power of 2")
