@@ -163,7 +163,7 @@ class Recording:
         notes = Notes(findings=list(self.findings))
         workspaces: dict[int, str] = {}
         for (launch, watch), strange in zip(self.launches, self.strange, strict=True):
-            behind = {f"behind {region.name}": region for region in watch.hidden}
+            behind = {f"behind {at} {region.name}": region for at, region in enumerate(watch.hidden)}
             for parameter, region in {**watch.regions, **behind}.items():
                 called = self._called(region, tensors, workspaces)
                 moved = region.moved

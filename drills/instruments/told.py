@@ -88,8 +88,14 @@ class Told:
         self.entries.append("; ".join(parts))
 
     def pointed(self, kernel: str, places: list[int]) -> None:
-        """A launch is over, and its kernel has reached these storages by an address that no parameter was."""
-        self.entries.append("; ".join([kernel, *(self._place(one, self._start(one)) for one in places)]))
+        """A launch is over, and its kernel has reached these storages by an address that no parameter was.
+
+        Where they are, the address has told. Of them, only what was put there by hand is told: the values may decide
+        which of the others a kernel needs.
+        """
+        filled = sorted(filter(None, map(self._contents, places)))
+        if filled:
+            self.entries.append("; ".join([kernel, *(f"memory behind a pointer ={one}" for one in filled)]))
 
     def operation(self, name: str, args: Any) -> None:
         """Torch moves values, or writes to an input."""

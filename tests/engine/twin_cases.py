@@ -86,6 +86,14 @@ def pointers_kernel(x_ptr, o_ptr, pointers_ptr):
 
 
 @triton.jit
+def chosen_kernel(x_ptr, o_ptr, pointers_ptr):
+    at = tl.arange(0, 4)
+    chosen = (tl.load(x_ptr) > 4.0).to(tl.int32)
+    other = tl.load(pointers_ptr + chosen).to(tl.pointer_type(tl.float32))
+    tl.store(o_ptr + at, tl.load(x_ptr + at) + tl.load(other))
+
+
+@triton.jit
 def workspace_kernel(x_ptr, o_ptr, space_ptr, count_ptr):
     at = tl.arange(0, 4)
     tl.store(space_ptr + at, tl.load(x_ptr + at))
@@ -230,6 +238,13 @@ def right_the_rest_of_a_table_made_smaller(x, index, secret):
 def a_table_behind_a_pointer(x, index, secret):
     table = torch.full((1,), float(secret))
     return told(pointers_kernel, x, torch.tensor([table.data_ptr()]))
+
+
+@case
+def right_values_decide_what_is_read_behind_pointers(x, index, secret):
+    """Of two copies of an input the kernel reads the one or the other."""
+    copies = x.clone(), x.clone()
+    return told(chosen_kernel, x, torch.tensor([one.data_ptr() for one in copies]))
 
 
 @case
