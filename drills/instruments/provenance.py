@@ -27,7 +27,7 @@ class Book:
     """What is known of one storage. flags: one a element of `itemsize` bytes; None if it is too large.
 
     keep: a tensor in it, which nobody else has. brought: nobody saw it being allocated. filled: some of it was, by
-    anything but kernels.
+    anything but kernels. fills: how often since.
     """
 
     itemsize: int
@@ -37,6 +37,7 @@ class Book:
     kernel: bool = False
     brought: bool = False
     filled: bool = False
+    fills: int = 0
 
 
 @dataclass
@@ -122,6 +123,7 @@ class Provenance:
         if book is None or book.flags is None:
             return
         book.filled = True
+        book.fills += 1
         if book.itemsize != itemsize(tensor):
             book.flags.fill_(flags if isinstance(flags, int) else OTHER)
         else:

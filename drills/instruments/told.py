@@ -70,6 +70,7 @@ class Told:
         self.provenance, self.witness, self.interpreted = provenance, witness, interpreted
         self.entries: list[str] = []
         self.numbers: dict[int, int] = {}
+        self.contents: dict[int, tuple[Book, int, str]] = {}
         self.unknown = 0
         self.inputs: dict[int, tuple[str, int]] = {}
         for name, tensor in provenance.inputs.items():
@@ -164,10 +165,21 @@ class Told:
         return [(address(one), held(one)) for one in known]
 
     def _contents(self, place: int) -> str:
-        """A digest of what was put there by neither kernels nor copies of inputs; "" where there is nothing such."""
+        """A digest of what was put there by neither kernels nor copies of inputs; "" where there is nothing such.
+
+        What has been told once stays told until more is put there: kernels may overwrite some of it, and the values
+        may decide what.
+        """
         book = self.provenance.book(place)
         if book is None or not book.filled or place in self.inputs:
             return ""
+        known, fills, text = self.contents.get(place, (None, 0, ""))
+        if known is not book or fills != book.fills or book.brought:
+            text = self._put_by_hand(place, book)
+            self.contents[place] = book, book.fills, text
+        return text
+
+    def _put_by_hand(self, place: int, book: Book) -> str:
         data = self._bytes(place, held(book.keep))
         if book.flags is None:
             return f" {_digest(data).hex()}"

@@ -94,6 +94,13 @@ def chosen_kernel(x_ptr, o_ptr, pointers_ptr):
 
 
 @triton.jit
+def some_kernel(x_ptr, o_ptr):
+    at = tl.arange(0, 4)
+    x = tl.load(x_ptr + at)
+    tl.store(o_ptr + at, x, mask=(at < 2) | (x > 4.0))
+
+
+@triton.jit
 def workspace_kernel(x_ptr, o_ptr, space_ptr, count_ptr):
     at = tl.arange(0, 4)
     tl.store(space_ptr + at, tl.load(x_ptr + at))
@@ -374,6 +381,23 @@ def right_result_of_zeros_and_more(x, index, secret):
     o = torch.zeros(8)
     told_kernel[(1,)](x, o, 1.0)
     return o
+
+
+@case
+def right_values_decide_what_is_left_of_a_fill(x, index, secret):
+    """Of zeros, a kernel overwrites some; then another kernel reads them, and they are returned."""
+    space, o = torch.zeros(4), torch.zeros(4)
+    some_kernel[(1,)](x, space)
+    some_kernel[(1,)](space, o)
+    return o
+
+
+@case
+def a_second_fill(x, index, secret):
+    space = torch.zeros(4)
+    some_kernel[(1,)](x, space)
+    space[1:].fill_(secret)
+    return told(told_kernel, space, 1.0)
 
 
 @case
