@@ -174,7 +174,7 @@ class Told:
         if book is None or not book.filled or place in self.inputs:
             return ""
         known, fills, text = self.contents.get(place, (None, 0, ""))
-        if known is not book or fills != book.fills or book.brought:
+        if known is not book or fills != book.fills:
             text = self._put_by_hand(place, book)
             self.contents[place] = book, book.fills, text
         return text
