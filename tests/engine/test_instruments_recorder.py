@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from case_runner import HERE, run
 
+from drills.instruments.notes import Traffic
+
 SOURCE = Path(HERE / "recorder_cases.py").read_text().splitlines()
 
 FOUND = {
@@ -264,14 +266,14 @@ def test_programs_run_in_a_shuffled_order_that_a_seed_repeats(cases):
 def test_lanes_that_share_an_address_count_once_and_every_access_counts(cases):
     traffic = cases["bytes_are_counted"]["launches"][0]["traffic"]
     # Two programs. x: 8 + 8 floats and a tile of 2 x 4 different ones each; s: 2 floats each; o: 7 of 8 each.
-    assert traffic["x_ptr"] == {"loaded": 2 * 24 * 4, "distinct_loaded": 16 * 4, "stored": 0, "distinct_stored": 0}
-    assert traffic["s_ptr"] == {"loaded": 2 * 2 * 4, "distinct_loaded": 2 * 4, "stored": 0, "distinct_stored": 0}
-    assert traffic["o_ptr"] == {"loaded": 0, "distinct_loaded": 0, "stored": 2 * 7 * 4, "distinct_stored": 2 * 7 * 4}
+    assert Traffic(**traffic["x_ptr"]) == Traffic(loaded=2 * 24 * 4, distinct_loaded=16 * 4)
+    assert Traffic(**traffic["s_ptr"]) == Traffic(loaded=2 * 2 * 4, distinct_loaded=2 * 4)
+    assert Traffic(**traffic["o_ptr"]) == Traffic(stored=2 * 7 * 4, distinct_stored=2 * 7 * 4)
 
 
 def test_an_atomic_counts_as_a_load_and_a_store(cases):
     traffic = cases["programs_add_with_atomics"]["launches"][0]["traffic"]["o_ptr"]
-    assert traffic == {"loaded": 16, "distinct_loaded": 4, "stored": 16, "distinct_stored": 4}
+    assert Traffic(**traffic) == Traffic(16, 4, 16, 4)
 
 
 def test_copies_by_torch_are_traffic_too(cases):
