@@ -14,6 +14,7 @@ from triton.runtime import interpreter as plain
 from drills.instruments.interpreter.arithmetic import wide
 from drills.instruments.interpreter.device import replacements
 from drills.instruments.interpreter.meaning import Meaning, Semantic
+from drills.instruments.interpreter.number import Constants, folded
 from drills.instruments.interpreter.operators import Operators
 from drills.instruments.interpreter.quick import Types, unwrapping
 from drills.instruments.interpreter.reduction import Ambiguous, reduce, scan
@@ -81,7 +82,7 @@ class Language:
 
     def _name(self, value: Any) -> Any:
         if isinstance(value, tl.constexpr):
-            return tl.core._unwrap_if_constexpr(value)
+            return constant(tl.core._unwrap_if_constexpr(value))
         return self.ours.get(id(value), value)
 
     def truth(self, tensor: Any) -> bool:
@@ -182,14 +183,20 @@ def of_constants(function: Any) -> Any:
     """
 
     def called(*args: Any, **named: Any) -> Any:
+        args, named = tuple(map(folded, args)), {name: folded(one) for name, one in named.items()}
         if any(isinstance(one, tl.tensor) for one in (*args, *named.values())):
             raise TypeError("a constexpr function is called with a tensor: it takes constants only")
         strange = next((one for one in (*args, *named.values()) if not is_constant(one)), None)
         if strange is not None:
             raise TypeError(f"a constexpr function is called with a {type(strange).__name__}: it takes constants only")
-        return function(*args, **named)
+        return constant(function(*args, **named))
 
     return called
+
+
+def constant(value: Any) -> Any:
+    """A constant as a kernel has it."""
+    return Constants(value) if type(value) is tuple else value
 
 
 def of_values(function: Any) -> Any:

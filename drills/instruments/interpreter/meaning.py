@@ -14,8 +14,9 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter as plain
 
+from drills.instruments.constants import fields_of
 from drills.instruments.interpreter.arithmetic import numpy_type
-from drills.instruments.interpreter.number import Number, folded
+from drills.instruments.interpreter.number import Constants, Number, compiled, folded
 from drills.instruments.interpreter.shortcuts import Shortcuts
 from drills.instruments.interpreter.syntax import ASSIGN, BOTH, CHOSEN, EITHER, NOT, SHOWN, VALUE, is_inside
 
@@ -89,8 +90,9 @@ class Meaning:
             return self.semantic.to_tensor(value.__number__) if type(value) is Number else value
         if isinstance(value, NUMBERS) or isinstance(value, tl.constexpr) and isinstance(value.value, NUMBERS):
             return self.semantic.to_tensor(value)
-        if type(value) is tuple:
-            return tuple(self.assigned(item) for item in value)
+        if type(value) in (tuple, Constants) or fields_of(value):
+            items = map(self.assigned, value)
+            return type(value)(*items) if fields_of(value) else tuple(items)
         return value
 
     def chained(self, decisive: bool, combine: Any, *thunks: Any) -> Any:
@@ -145,15 +147,10 @@ def attribute(value: Any, name: str, *default: Any) -> Any:
     """getattr, as far as a kernel may name attributes."""
     if is_inside(name):
         raise TypeError(f"a kernel has no attribute {name}: only Python has that, not a GPU")
-    return getattr(compiled(value), name, *default)
+    named = isinstance(value, tuple) and name in fields_of(value)
+    return getattr(value if named else compiled(value), name, *default)
 
 
 def instance(value: Any, kinds: Any) -> bool:
     """isinstance."""
     return isinstance(compiled(value), kinds)
-
-
-def compiled(value: Any) -> Any:
-    """What Python's own functions get in the compiler: what a constant stands for; for a tuple one of Triton's."""
-    value = folded(tl.core._unwrap_if_constexpr(value))
-    return tl.tuple(list(value)) if type(value) is tuple else value

@@ -41,6 +41,16 @@ def folded(value: Any) -> Any:
     return value.__number__ if type(value) is Number else value
 
 
+class Constants(tuple):
+    """A tuple that is a constant: to the compiler one of Python's, where others are Triton's."""
+
+
+def compiled(value: Any) -> Any:
+    """What Python's own functions get in the compiler: what a constant stands for; for tuples and lists Triton's."""
+    value = folded(tl.core._unwrap_if_constexpr(value))
+    return tl.tuple(list(value)) if isinstance(value, (tuple, list)) and type(value) is not Constants else value
+
+
 def _method(operation: Callable, other_way: str, reflected: bool) -> Callable:
     def method(self: Number, other: Any) -> Any:
         other = folded(tl.core._unwrap_if_constexpr(other))
