@@ -84,6 +84,12 @@ class Recurrence:
         return torch.where(m == -math.inf, 0.0, factor) if self.first_step else factor
 
 
+def v_and_block(given: tuple) -> tuple[list[Tensor], int]:
+    """What follows the scores in a call: v, of attend alone, and the block, which may be left out."""
+    v = [one for one in given if isinstance(one, Tensor)]
+    return v, given[-1] if len(given) > len(v) else 64 if v else 1024
+
+
 def in_blocks(write: Callable, rule: Recurrence, **more) -> dict:
     """`write(rule)` in the blocks of the call, and as variants in blocks of other sizes: what a Mistake takes."""
     others = tuple(write(replace(rule, block=block), **more) for block in BLOCKS)

@@ -15,7 +15,7 @@ from drills.lessons import oracle
 from drills.lessons.base import Mistake
 from drills.lessons.oracle import finite_shift
 from drills.lessons.softmax_draws import draw_far_apart, draw_long, draw_masked_row, draw_odd_tail, with_values
-from drills.lessons.softmax_formulas import BLOCKS, Recurrence
+from drills.lessons.softmax_formulas import BLOCKS, Recurrence, v_and_block
 
 RESCALE = "the-old-sum-is-not-rescaled"
 ROW = "the-row-and-its-address"
@@ -68,8 +68,8 @@ def whole_blocks(right: Formula, at_least: int) -> Callable[[int | None], Formul
     """N // block blocks, `at_least` that many, and the scores after them are not looked at."""
 
     def write(width: int | None) -> Formula:
-        def formula(x: Tensor, *v_and_block):
-            *v, block = v_and_block or (1024,)
+        def formula(x: Tensor, *given):
+            v, block = v_and_block(given)
             size = width or block
             kept = max(at_least, x.shape[1] // size) * size
             return right(x[:, :kept], *(one[:kept] for one in v), block)

@@ -21,7 +21,7 @@ from drills.lessons.softmax_draws import (
     draw_rows,
     with_values,
 )
-from drills.lessons.softmax_formulas import BLOCKS, Recurrence, attended, in_blocks, normalized, stats
+from drills.lessons.softmax_formulas import BLOCKS, Recurrence, attended, in_blocks, normalized, stats, v_and_block
 from drills.lessons.strides import ignoring, reading, swapped, with_strides
 
 STAND_INS = (-5e4, -1e4, -2e4, -3e4, -65504.0, -1e5, -1e6, -1e9, -1e10, -1e30, -1e38, torch.finfo(torch.float32).min)
@@ -69,10 +69,11 @@ def _in_base_2(right: Callable[..., tuple]) -> Callable[..., tuple]:
     return lambda x, *more: right(x.double() * math.log(2), *more)
 
 
-def _down_the_columns(x: Tensor, *v_and_block):
+def _down_the_columns(x: Tensor, *given):
     """Of the weights themselves, or of weights that v is then taken with."""
     weights = oracle.softmax(x.t()).t()
-    return (weights @ v_and_block[0].double() if v_and_block and isinstance(v_and_block[0], Tensor) else weights,)
+    v, _ = v_and_block(given)
+    return (weights @ v[0].double() if v else weights,)
 
 
 def _first_rows_of_v(block: int | None):
@@ -88,8 +89,8 @@ def _first_rows_of_v(block: int | None):
 def _first_block(right: Callable[..., tuple], fixed: int | None = None) -> Callable[..., tuple]:
     """One block of the row, and of v, of the call's size or of a fixed one."""
 
-    def formula(x: Tensor, *v_and_block):
-        *v, block = v_and_block or (1024,)
+    def formula(x: Tensor, *given):
+        v, block = v_and_block(given)
         size = fixed or block
         return right(x[:, :size], *(one[:size] for one in v), block)
 

@@ -6,10 +6,12 @@ import torch
 from drills import judge
 from drills.instruments.notes import Finding
 from drills.judge.form import result_dtype
-from drills.lessons import l5_cascade
+from drills.judge.signature import parameters
+from drills.lessons import l1_online_softmax, l2_mlo_merge, l3_lse_bases, l4_merge_states, l5_cascade
 from drills.lessons.base import Mistake
 from drills.lessons.l4_merge_states import LESSON
 
+LESSONS = [one.LESSON for one in (l1_online_softmax, l2_mlo_merge, l3_lse_bases, l4_merge_states, l5_cascade)]
 ALIKE = {"merge_state_in_place": "merge_state", "variable_length_merge_states": "merge_states"}
 """Exercises whose mistakes are, for the most part, those of another one on other arguments."""
 
@@ -80,6 +82,19 @@ def test_a_formula_answers_where_there_is_no_level():
         if mistake.exercise == exercise.name:
             for formula in (mistake.formula, *mistake.variants):
                 assert [x.shape for x in formula(q, kv_cache, []) if x is not None] == [q.shape, q.shape[:2]]
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.short)
+def test_a_formula_takes_the_exercises_own_defaults(lesson):
+    """A graded test may leave out what has a default: a formula that raises there ends the whole grade."""
+    for exercise in lesson.exercises:
+        optional = exercise.signature.partition("->")[0].count("=")
+        required = len(parameters(exercise)) - optional
+        args = exercise.draw(torch.Generator().manual_seed(3))[:required]
+        for mistake in lesson.mistakes if optional else ():
+            if mistake.exercise == exercise.name:
+                for formula in (mistake.formula, *mistake.variants):
+                    assert len(formula(*args)) == len(exercise.outputs), mistake.id
 
 
 def test_what_nobody_listed_gets_no_name():
