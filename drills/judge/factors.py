@@ -40,6 +40,8 @@ def ratio(exercise: Exercise, args: Args, shown: Comparison) -> str:
         return ""
     if bool(((factor - middle).abs() <= slack * max(1.0, abs(middle)))[big].all()):
         name = next((text for value, text in RATIOS.items() if abs(value - middle) < 2e-3 * abs(value)), "")
+        if not name and offset(exercise, args, shown):
+            return ""  # the elements are alike, and of a logarithm a difference says more
         text = words.number(round(middle, 4)) + (f" ({name})" if name else "")
         return f"{shown.output.name} is {text} times what it should be, everywhere."
     if shown.output.kind != "value" or shown.expected.shape[-1] < 4:
@@ -87,5 +89,6 @@ def offset(exercise: Exercise, args: Args, shown: Comparison) -> str:
     slack = 3 * shown.limit[finite]
     slack = torch.where(abs(middle) > 3 * slack, slack, NOISE * shown.limit[finite])
     if bool(((difference - middle).abs() <= slack).all()):
-        return f"{shown.output.name} is {words.number(round(middle, 5))} more than it should be, everywhere."
+        much = f"{words.number(round(abs(middle), 5))} {'more' if middle > 0 else 'less'}"
+        return f"{shown.output.name} is {much} than it should be, everywhere."
     return ""

@@ -39,6 +39,7 @@ def set_to(value, *where):
     [
         (lambda v, s, args: (v * math.log(2), s), "v is 0.6931 (ln 2) times what it should be, everywhere."),
         (lambda v, s, args: (v, s + 1.5), "s is 1.5 more than it should be, everywhere."),
+        (lambda v, s, args: (v, s - 1.5), "s is 1.5 less than it should be, everywhere."),
         (lambda v, s, args: (v * (1 + torch.arange(12.0).reshape(4, 3, 1)), s), "a factor of its own"),
         (lambda v, s, args: (v.transpose(0, 1).reshape(v.shape), s), "the right numbers in the order [H, S, D]"),
         (lambda v, s, args: (v.flip(0), s), "reversed along the positions"),
@@ -68,6 +69,17 @@ def test_two_alike_are_not_everywhere_and_one_is_not_all():
     near = judge.values(MERGE, args, (v + torch.tensor([[[0.0, 1e-4]]]), s)).likely
     assert "as rounding would make it" in near
     assert judge.values(MERGE, args, (v, s * 3)).likely == "s is wrong: compute it by hand and compare."
+
+
+def test_of_logarithms_that_are_alike_the_difference_is_told():
+    """Two of 0.2 more are also two of so many times what they should be, which says less."""
+    args = torch.zeros(1, 2, 4), torch.zeros(1, 2), torch.zeros(1, 2, 4), torch.zeros(1, 2)
+    v, s = (one.float() for one in MERGE.oracle(*args))
+    assert judge.values(MERGE, args, (v, s + 0.2)).likely == "s is 0.2 more than it should be, everywhere."
+    assert (
+        judge.values(MERGE, args, (v, s * math.log(2))).likely
+        == "s is 0.6931 (ln 2) times what it should be, everywhere."
+    )
 
 
 def test_a_result_with_the_strides_of_its_argument():
