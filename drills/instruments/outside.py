@@ -97,9 +97,10 @@ def _likely(fault: Faulty, numbers: dict[str, int]) -> str:
         return STRIDED
     everything = fault.bad == (fault.addresses.size if fault.mask is None else int(fault.mask.sum()))
     if everything and fault.addresses.size > 1 or fault.addresses.size == 1:
+        ask = "the offset" if view.contiguous else "multiply each index by this tensor's own stride"
         return (
             "Nothing of what this program touches here is inside: are there more programs than rows? Check the grid "
-            "and the offset, or mask rows past the last one."
+            f"and {ask}, or mask rows past the last one."
         )
     if fault.mask is None and lanes > row:
         return f"The block is {block} wide but a row has {size}: mask the lanes past the row's end."

@@ -39,6 +39,8 @@ def ratio(exercise: Exercise, args: Args, shown: Comparison) -> str:
     if abs(middle - 1) < 1e-3:
         return ""
     if bool(((factor - middle).abs() <= slack * max(1.0, abs(middle)))[big].all()):
+        if middle == 0:
+            return f"{shown.output.name} is 0 everywhere: is the result stored?"
         name = next((text for value, text in RATIOS.items() if abs(value - middle) < 2e-3 * abs(value)), "")
         if not name and offset(exercise, args, shown):
             return ""  # the elements are alike, and of a logarithm a difference says more

@@ -161,7 +161,10 @@ def columns(exercise: Exercise, args: Args, shown: Comparison) -> str:
 
 
 def some_rows(exercise: Exercise, args: Args, shown: Comparison) -> str:
-    """Only some rows, by a property of the input or by their place."""
+    """Only some rows, by a property of the input or by their place.
+
+    A loop or an offset along an axis is asked about only if it alone tells the wrong rows from the right ones.
+    """
     wrong = shown.wrong_rows
     if wrong.dim() == 0 or bool(wrong.all()):
         return ""
@@ -174,12 +177,12 @@ def some_rows(exercise: Exercise, args: Args, shown: Comparison) -> str:
         others = [other for other in range(wrong.dim()) if other != axis]
         chosen = (wrong.any(dim=others) if others else wrong).nonzero().flatten().tolist()
         name = axis_word(axes[axis] if axis < len(axes) else "")
-        if size > 2 and chosen == [size - 1]:
+        if size > 2 and chosen == [size - 1] and bool(wrong.select(axis, -1).all()):
             return f"Only the last {name} is wrong: does the grid, or the loop, reach the end?"
-        if size > 2 and chosen == [0]:
+        if size > 2 and chosen == [0] and bool(wrong.select(axis, 0).all()):
             return f"Only the first {name} is wrong: does an offset or a loop start one too late?"
         uneven = runs and axis == 0  # the first run may differ from the others by its length
-        if size > 2 and chosen == list(range(1, size)) and not uneven:
+        if size > 2 and chosen == list(range(1, size)) and bool(wrong.narrow(axis, 1, size - 1).all()) and not uneven:
             return f"Only the first {name} is right: check the offset from one {name} to the next."
     place = words.rows(wrong, axes)
     return f"Wrong only in {place}." if "rows" not in place and not _small(shown) else ""

@@ -51,6 +51,8 @@ def set_to(value, *where):
         (set_to(9.0, (slice(None), slice(None), 3)), "Only column 3 of 80 is wrong."),
         (set_to(9.0, 3), "Only the last position is wrong"),
         (set_to(9.0, 0), "Only the first position is wrong"),
+        (set_to(9.0, (3, slice(1, None))), "Wrong only in position 3, heads 1 and 2."),
+        (set_to(9.0, (0, 2)), "Wrong only in position 0, head 2."),
         (set_to(9.0, slice(1, None)), "Only the first position is right"),
         (set_to(9.0, (slice(None), 1)), "Wrong only in head 1."),
         (set_to(0.0, (slice(None), 1)), "v is 0 in head 1, though something weighs there: is it taken for empty, or"),
