@@ -12,6 +12,7 @@ import torch
 
 from drills.lessons.attend_formulas import modulo, paged, shared, to_natural
 from drills.lessons.paging import State, merge
+from drills.lessons.strides import unstrided
 
 
 def both(*args) -> tuple[State, State]:
@@ -37,6 +38,17 @@ def merged_parts(**faults):
 
 
 MODULO = merged_parts(kv_head=modulo)
+
+
+def q_unstrided(side: int):
+    """The q of one side, 0 the shared one and 1 the own one, read as if it were contiguous."""
+
+    def formula(q, *rest):
+        states = list(in_parts(q, *rest))
+        states[side] = in_parts(unstrided(q), *rest)[side]
+        return merge(*states)
+
+    return formula
 
 
 def cascade_with_keys(keys):

@@ -14,6 +14,7 @@ from drills.lessons import head_formulas as heads
 from drills.lessons import level_formulas as level
 from drills.lessons.attend_formulas import log2e_in_the_default_only, nan_at_scale_zero, scaled_by
 from drills.lessons.attend_mistakes import (
+    ADDRESS,
     AT_ZERO,
     DEFAULT_ONLY,
     FULL,
@@ -25,16 +26,19 @@ from drills.lessons.attend_mistakes import (
     PHYSICAL,
     SCALE,
     SHARED,
+    STRIDES,
 )
 from drills.lessons.base import Mistake
 from drills.lessons.key_formulas import keys_of_full_pages, keys_sorted
 from drills.lessons.paging import draw_cascade, draw_levels, group_of
+from drills.lessons.strides import ignoring, with_strides
 
 BASE = "one-base-for-both-sides"
 WEIGHTS = "averaging-the-two-sides"
 NO_KEYS = "a-request-with-no-suffix"
 GROUPS = "every-level-and-every-group"
 ZERO = "A scale of 0 was taken for none: `scale or …` replaces 0 as well. Ask whether scale is None.", SCALE
+UNSTRIDED = ignoring(formulas.merged_parts(), (0,), (1, 2), (3,))
 TYPES = (None, torch.float16, torch.bfloat16)
 
 
@@ -150,6 +154,11 @@ CASCADE = (
         "masked_then_scaled", nan_at_scale_zero(formulas.merged_parts()), *AT_ZERO,
         cases=draws.with_scale_zero(draw_cascade),
     ),
+    _cascade(
+        "strides_ignored", UNSTRIDED["formula"], f"q, the prefix or the cache {STRIDES}", ADDRESS,
+        cases=with_strides(draw_cascade),
+        variants=(*UNSTRIDED["variants"], formulas.q_unstrided(0), formulas.q_unstrided(1)),
+    ),
     _cascade("physical_order", formulas.cascade_with_keys(keys_sorted), IN_ORDER, PHYSICAL),
     _cascade("last_len_ignored", formulas.cascade_with_keys(keys_of_full_pages), FULL, LAST),
 )  # fmt: skip
@@ -195,6 +204,10 @@ LEVELS = (
     _levels(
         "first_left_out", level.all_levels_but(0),
         "The first level is missing from the result. Every level counts, the first one included.", GROUPS,
+    ),
+    _levels(
+        "strides_ignored", says=f"q or the cache {STRIDES}", anchor=ADDRESS, cases=with_strides(draw_levels),
+        **ignoring(level.by_group(group_of), (0,), (1,)),
     ),
     _levels("head_modulo", level.levels_modulo, *HEAD),
     _levels("head_over_hkv", heads.levels, *OVER, cases=draws.with_six_heads(draw_levels)),
