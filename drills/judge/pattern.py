@@ -115,7 +115,9 @@ def permuted(exercise: Exercise, args: Args, shown: Comparison) -> str:
     for axis in range(shown.expected.dim()):
         moved = shown.expected.flip(axis)
         if _close(shown, moved) and not _alike(shown, moved):
-            return f"{shown.output.name} is reversed along the {axis_word(axes[axis] if axis < len(axes) else '')}s."
+            columns = shown.output.kind == "value" and axis == shown.expected.dim() - 1
+            word = "column" if columns else axis_word(axes[axis] if axis < len(axes) else "")
+            return f"{shown.output.name} is reversed along the {word}s."
     return ""
 
 

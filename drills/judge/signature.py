@@ -20,7 +20,7 @@ AXIS_WORDS = {
     "Hq": "head",
     "Hkv": "head",
     "D": "column",
-    "N": "state",
+    "N": "part",
     "B": "request",
     "L": "key",
     "P": "key",

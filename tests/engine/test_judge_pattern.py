@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from drills import judge
-from drills.lessons import l3_lse_bases
+from drills.lessons import l1_online_softmax, l2_mlo_merge, l3_lse_bases
 from drills.lessons.l4_merge_states import LESSON
 
 LSE2 = l3_lse_bases.LESSON.exercise("lse2")
@@ -71,6 +71,19 @@ def test_two_alike_are_not_everywhere_and_one_is_not_all():
     near = judge.values(MERGE, args, (v + torch.tensor([[[0.0, 1e-4]]]), s)).likely
     assert "as rounding would make it" in near
     assert judge.values(MERGE, args, (v, s * 3)).likely == "s is wrong: compute it by hand and compare."
+
+
+def test_an_axis_n_holds_the_columns_of_a_row_or_the_parts_of_the_keys():
+    softmax = l1_online_softmax.LESSON.exercise("softmax")
+    x = torch.randn(3, 7, generator=torch.Generator().manual_seed(1))
+    (y,) = (one.float() for one in softmax.oracle(x))
+    assert judge.values(softmax, (x,), (y.flip(1),)).likely == "y is reversed along the columns."
+    partial = l2_mlo_merge.LESSON.exercise("partial_attention")
+    args = partial.draw(torch.Generator().manual_seed(1))
+    m, l, o = (one.float() for one in partial.oracle(*args))
+    l[1] *= 1 + torch.arange(l.shape[1])
+    l[1, 0] += 3.0
+    assert judge.values(partial, args, (m, l, o)).likely.endswith("part 1.")
 
 
 def test_of_logarithms_that_are_alike_the_difference_is_told():
