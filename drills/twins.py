@@ -141,8 +141,9 @@ def _step(what: str) -> str:
 def other_values(args: Args, rng: torch.Generator) -> Args | None:
     """The same call with other values, or None if it has none to change, or too much memory.
 
-    Each value is drawn between two others of its tensor; zeros, infinities and NaN stay where they are. So what is
-    empty stays empty, signs and sizes stay in their range, and a right answer stays right.
+    Each value is drawn between two others of its tensor, or of its column where there are rows of rows; zeros,
+    infinities and NaN stay where they are. So what is empty stays empty, signs and sizes stay in their range (a column
+    of q and k that carries the score is no other column's, with which it would cancel), and a right answer stays right.
     """
     storages: dict[int, torch.Tensor] = {}
     made: dict[int, torch.Tensor] = {}
@@ -168,14 +169,21 @@ def other_values(args: Args, rng: torch.Generator) -> Args | None:
 def _redrawn(tensor: torch.Tensor, rng: torch.Generator) -> bool:
     """Draws the values of a tensor anew; whether any is another by now."""
     once = tensor[tuple(slice(0, 1) if step == 0 else slice(None) for step in tensor.stride())]
-    old = once.double()
+    columns = once.shape[-1] if once.dim() > 2 and once.numel() > once.shape[-1] else 1
+    old = once.double().reshape(-1, columns)
     free = old.isfinite() & (old != 0)
-    values = old[free]
-    one, two = (values[torch.randperm(len(values), generator=rng)] for _ in range(2))
-    share = torch.rand(len(values), generator=rng, dtype=torch.float64)
-    new = old.masked_scatter(free, one * share + two * (1 - share)).to(tensor.dtype)
+    one, two = (old.gather(0, _shuffled(free, rng)) for _ in range(2))
+    share = torch.rand(old.shape, generator=rng, dtype=torch.float64)
+    places = (~free).to(torch.int8).argsort(stable=True, dim=0)  # of each column, those that are free come first
+    drawn = torch.where(free.gather(0, places), one * share + two * (1 - share), old.gather(0, places))
+    new, old = (x.reshape(once.shape) for x in (old.scatter(0, places, drawn).to(tensor.dtype), old))
     once.copy_(new)
     return not torch.equal(new.double().nan_to_num(), old.nan_to_num())
+
+
+def _shuffled(free: torch.Tensor, rng: torch.Generator) -> torch.Tensor:
+    """Rows in an order of its own for each column, the free ones first."""
+    return torch.rand(free.shape, generator=rng).masked_fill(~free, 2.0).argsort(0)
 
 
 def _replaced(value: Any, made: dict[int, torch.Tensor]) -> Any:

@@ -89,6 +89,17 @@ def test_a_twin_has_the_form_of_its_call_and_a_right_answer(exercise):
         assert not any(bool(one.isnan().any()) for one in exercise.oracle(*twin))
 
 
+def test_a_column_that_carries_the_score_stays_its_own():
+    """Redrawn among all, 100 and 300 would meet in every column, and scores would be what is left of their products."""
+    q, k = torch.rand(2, 3, 8) + 1.0, torch.rand(5, 1, 8) + 1.0
+    q[..., 0], k[..., 0], k[0, 0, 3] = 100.0, 300.0, 0.0
+    twins = other_values((q, k), torch.Generator().manual_seed(1))
+    for given, twin in zip((q, k), twins, strict=True):
+        assert torch.equal(twin[..., 0], given[..., 0]) and not torch.equal(twin, given)
+        assert float(twin[..., 1:].max()) <= 2.0
+    assert twins[1][0, 0, 3] == 0.0 and bool((twins[1][1:, 0, 3] >= 1.0).all())
+
+
 def test_views_of_one_memory_are_that_in_a_twin_too():
     x = torch.randn(4, 6)
     left, right = other_values((x[:, :3], x[:, 3:]), torch.Generator().manual_seed(1))
