@@ -18,6 +18,21 @@ BLOCKS = (1, 16, 32, 64, 128, 256, 1024)
 """Columns a step that code may use in place of the block it was given, which is a hint."""
 
 
+MOST_STEPS = 600
+"""More steps take a formula too long, and code hardly goes through a long row one score at a time."""
+
+
+def too_long(x: Tensor, block: int) -> bool:
+    """Would a row take more than MOST_STEPS?"""
+    return x.shape[1] > MOST_STEPS * block
+
+
+def never(x: Tensor, columns: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    """m, l and o that no code yields, and which therefore explain nothing."""
+    one = torch.full(x.shape[:1], -1.0, dtype=torch.float64)
+    return one, one, torch.full((x.shape[0], columns), 2.0**60, dtype=torch.float64)
+
+
 @dataclass(frozen=True)
 class Recurrence:
     """The recurrence of l1 as someone wrote it. The defaults are the right one.
@@ -50,6 +65,8 @@ class Recurrence:
         With `divide` o is what that leaves, times the last l.
         """
         block = self.block or block
+        if too_long(x, block):
+            return never(x, 0 if v is None else v.shape[1])
         real = torch.float32 if self.single else torch.float64
         sums = (x.dtype if v is None else v.dtype) if self.half else real
         more = -x.shape[1] % block

@@ -15,7 +15,7 @@ from drills.lessons import oracle
 from drills.lessons.base import Mistake
 from drills.lessons.oracle import finite_shift
 from drills.lessons.softmax_draws import draw_far_apart, draw_long, draw_masked_row, draw_odd_tail, with_values
-from drills.lessons.softmax_formulas import BLOCKS, Recurrence, v_and_block
+from drills.lessons.softmax_formulas import BLOCKS, Recurrence, never, too_long, v_and_block
 
 RESCALE = "the-old-sum-is-not-rescaled"
 ROW = "the-row-and-its-address"
@@ -105,6 +105,8 @@ def new_part(how: str) -> Callable[[int | None], Formula]:
 
     def write(width: int | None) -> Formula:
         def formula(x: Tensor, block: int = 1024):
+            if too_long(x, width or block):
+                return never(x)[:2]
             m = torch.full(x.shape[:1], -math.inf, dtype=torch.float64)
             l = torch.zeros_like(m)
             for step in cut(x, width or block).unbind(1):
