@@ -10,6 +10,7 @@ from drills.judge.signature import parameters
 from drills.lessons import l1_online_softmax, l2_mlo_merge, l3_lse_bases, l4_merge_states, l5_cascade
 from drills.lessons.base import Mistake
 from drills.lessons.l4_merge_states import LESSON
+from drills.lessons.softmax_formulas import MOST_STEPS, Recurrence
 
 LESSONS = [one.LESSON for one in (l1_online_softmax, l2_mlo_merge, l3_lse_bases, l4_merge_states, l5_cascade)]
 ALIKE = {"merge_state_in_place": "merge_state", "variable_length_merge_states": "merge_states"}
@@ -95,6 +96,20 @@ def test_a_formula_takes_the_exercises_own_defaults(lesson):
             if mistake.exercise == exercise.name:
                 for formula in (mistake.formula, *mistake.variants):
                     assert len(formula(*args)) == len(exercise.outputs), mistake.id
+
+
+@pytest.mark.parametrize("name", ["softmax_stats", "softmax"])
+def test_no_formula_goes_through_a_long_row_score_by_score(name, monkeypatch):
+    """All of them are put to a wrong answer, which waits for its diagnosis."""
+    factor, steps = Recurrence.factor, []
+    monkeypatch.setattr(Recurrence, "factor", lambda *args: steps.append(None) or factor(*args))
+    x = torch.randn(1, 16448, generator=torch.Generator().manual_seed(3))
+    for mistake in l1_online_softmax.LESSON.mistakes:
+        if mistake.exercise == name:
+            for formula in (mistake.formula, *mistake.variants):
+                steps.clear()
+                formula(x)
+                assert len(steps) <= 2 * MOST_STEPS, mistake.id  # of l and of o
 
 
 def test_what_nobody_listed_gets_no_name():
