@@ -29,6 +29,16 @@ def rows(rng, M=3, N=40, dtype=torch.float32):
     return (torch.randn(M, N, generator=rng) * 2).to(dtype)
 
 
+def long_row(rng):
+    """[1, 16448]: more columns than a kernel takes in one tile, and a multiple of 64 that fills no block of 1024.
+
+    Its max stands near its end.
+    """
+    x = rows(rng, M=1, N=16 * 1024 + 64)
+    x[0, -100] = 12.0
+    return x
+
+
 def scores_and_values(rng, M=2, N=40, D=16, dtype=torch.float32):
     """scores[M, N], v[N, D]."""
     return rows(rng, M, N, dtype), torch.randn(N, D, generator=rng).to(dtype)
@@ -124,7 +134,7 @@ def test_row_length_around_the_block(drill, N):
 @pytest.mark.graded("softmax_stats", "edge")
 def test_default_block_on_a_short_and_on_a_long_row(drill):
     drill.softmax_stats(rows(drill.rng, N=5)).agrees()
-    drill.softmax_stats(rows(drill.rng, M=1, N=2100)).agrees()
+    drill.softmax_stats(long_row(drill.rng)).agrees()
 
 
 @pytest.mark.graded("softmax_stats", "edge")
@@ -133,8 +143,9 @@ def test_masked_scores_anywhere(drill):
 
 
 @pytest.mark.graded("softmax_stats", "edge")
-def test_a_row_that_is_all_masked(drill):
-    x = rows(drill.rng)
+@pytest.mark.parametrize("N", [40, 1])
+def test_a_row_that_is_all_masked(drill, N):
+    x = rows(drill.rng, N=N)
     x[1] = -math.inf
     m, l = drill.softmax_stats(x, 16).agrees()
     assert m[1] == -math.inf and l[1] == 0.0
@@ -237,7 +248,7 @@ def test_softmax_of_rows_around_the_block(drill, N):
 @pytest.mark.graded("softmax", "edge")
 def test_default_block_for_softmax(drill):
     drill.softmax(rows(drill.rng, N=5)).agrees()
-    drill.softmax(rows(drill.rng, M=1, N=2100)).agrees()
+    drill.softmax(long_row(drill.rng)).agrees()
 
 
 @pytest.mark.graded("softmax", "edge")
@@ -246,8 +257,9 @@ def test_masked_scores_get_no_weight(drill):
 
 
 @pytest.mark.graded("softmax", "edge")
-def test_a_row_that_is_all_masked_gives_zeros(drill):
-    x = rows(drill.rng)
+@pytest.mark.parametrize("N", [40, 1])
+def test_a_row_that_is_all_masked_gives_zeros(drill, N):
+    x = rows(drill.rng, N=N)
     x[1] = -math.inf
     (y,) = drill.softmax(x, 16).agrees()
     assert not y[1].any()
@@ -377,6 +389,14 @@ def test_attend_to_rows_around_the_block(drill, N):
 
 
 @pytest.mark.graded("attend", "edge")
+def test_default_block_for_attend(drill):
+    """1120 scores are a multiple of 32 that leaves a block of 64 half empty. The max stands near the end."""
+    scores, v = scores_and_values(drill.rng, M=1, N=1120, D=2)
+    scores[0, -100] = 12.0
+    drill.attend(scores, v).agrees()
+
+
+@pytest.mark.graded("attend", "edge")
 @pytest.mark.parametrize("D", [1, 96, 512])
 def test_value_size_one_and_large(drill, D):
     """Values of one sign: in a single column, values that cancel leave nothing to measure an error against."""
@@ -386,13 +406,16 @@ def test_value_size_one_and_large(drill, D):
 
 @pytest.mark.graded("attend", "edge")
 def test_masked_scores_anywhere_in_attend(drill):
+    """Every third in all rows. What v holds there is finite and no more than that: a weight of 1e-30 would show."""
     scores, v = scores_and_values(drill.rng)
+    v[::3] = 2.0**100
     drill.attend(some_masked(scores), v, 16).agrees()
 
 
 @pytest.mark.graded("attend", "edge")
-def test_a_row_of_scores_that_is_all_masked_gives_zeros(drill):
-    scores, v = scores_and_values(drill.rng)
+@pytest.mark.parametrize("N", [40, 1])
+def test_a_row_of_scores_that_is_all_masked_gives_zeros(drill, N):
+    scores, v = scores_and_values(drill.rng, N=N)
     scores[1] = -math.inf
     (o,) = drill.attend(scores, v, 16).agrees()
     assert not o[1].any()
@@ -425,7 +448,11 @@ def test_attend_with_later_blocks_far_above(drill):
 
 @pytest.mark.graded("attend", "edge")
 def test_attend_to_many_scores_of_little_weight(drill):
-    drill.attend(one_large_many_small(), torch.rand(501, 4, generator=drill.rng), 64).agrees()
+    """250 of exp(-18.5), whose values are 64 times as large: 1/7000 of the result. Then 250 of exp(-13)."""
+    scores, v = one_large_many_small(), 1.0 + torch.rand(501, 4, generator=drill.rng)
+    scores[:, 1:251] = -18.5
+    v[1:251] *= 64.0
+    drill.attend(scores, v, 64).agrees()
 
 
 @pytest.mark.graded("attend", "edge")
