@@ -156,9 +156,11 @@ def test_later_keys_far_above(drill):
 
 @pytest.mark.graded("partial_attention", "edge")
 def test_many_keys_of_little_weight(drill):
-    """One key, and 400 that weigh 1/1100 of it together."""
-    scores = torch.tensor([0.0] + [-13.0] * 400)
-    drill.partial_attention(*one_head(scores, torch.arange(401.0)), 1, 1.0).agrees()
+    """400 of weight exp(-19), whose values are 64 times as large: 1/7000 of the result. Then 700 of exp(-13)."""
+    scores = torch.tensor([0.0] + [-19.0] * 400 + [-13.0] * 700)
+    values = 1.0 + torch.rand(1101, generator=drill.rng)
+    values[1:401] *= 64.0
+    drill.partial_attention(*one_head(scores, values), 1, 1.0).agrees()
 
 
 @pytest.mark.graded("partial_attention", "edge")
@@ -278,9 +280,10 @@ def test_maxima_far_from_zero_and_from_each_other(drill, gap):
 @pytest.mark.graded("merge_pair", "edge")
 @pytest.mark.parametrize("gap", [-12.0, 12.0])
 def test_a_part_of_little_weight_counts(drill, gap):
-    """It weighs 1e-4 of the other: ten times the tolerance of l."""
+    """It weighs 1e-4 of the other: ten times the tolerance of l. In the last head 8e-7, but its o is large."""
     _, l, o = parts_of(drill.rng, 2)
-    m = torch.stack([torch.zeros(3), torch.full((3,), gap)])
+    m = torch.stack([torch.zeros(3), gap * torch.tensor([1.0, 1.0, 1.4])])
+    o[int(gap < 0), 2] *= 64.0
     drill.merge_pair(*as_pair(m, torch.where(m == m.max(), 1.0, 16.0), o)).agrees()
 
 
@@ -309,6 +312,13 @@ def test_parts_of_other_strides(drill):
     m_a, l_a, o_a, m_b, l_b, o_b = as_pair(*parts_of(drill.rng, 2, H=4))
     drill.merge_pair(wide(m_a), l_a, o_a.t().contiguous().t(), m_b, wide(l_b), o_b).agrees()
     drill.merge_pair(m_a, wide(l_a), o_a, wide(m_b), l_b, o_b.t().contiguous().t()).agrees()
+
+
+@pytest.mark.graded("merge_pair", "memory")
+def test_offsets_of_heads_need_64_bits(drill):
+    """The last head of o_a begins more than 2^31 elements after the first."""
+    m_a, l_a, o_a, *b = as_pair(*parts_of(drill.rng, 2, dtype=torch.float16))
+    drill.merge_pair(m_a, l_a, far_apart(o_a), *b).agrees()
 
 
 @pytest.mark.graded("merge_pair", "compile")
@@ -340,7 +350,7 @@ def test_order_of_the_parts_makes_no_difference(drill):
 
 
 @pytest.mark.graded("merge_mlo", "edge")
-@pytest.mark.parametrize("N", [1, 2, 65, 300])
+@pytest.mark.parametrize("N", [1, 2, 65, 320])
 def test_any_number_of_parts(drill, N):
     """Parts of equal scores, so that every one of them counts."""
     o = torch.randn(N, 3, 16, generator=drill.rng)
@@ -361,6 +371,13 @@ def test_empty_parts_and_a_head_of_empty_parts(drill, payload):
 
 
 @pytest.mark.graded("merge_mlo", "edge")
+def test_a_single_part_may_be_empty(drill):
+    """In the second of two heads."""
+    where = torch.tensor([[False, True]])
+    drill.merge_mlo(*make_empty(parts_of(drill.rng, 1, H=2), where, NOT_FINITE)).agrees()
+
+
+@pytest.mark.graded("merge_mlo", "edge")
 @pytest.mark.parametrize("shift", [-60000.0, 60000.0])
 def test_maxima_far_from_zero(drill, shift):
     """The last head's on the other side of it: whoever subtracts one max from all heads finds a head without weight."""
@@ -378,9 +395,11 @@ def test_later_parts_far_above(drill):
 
 @pytest.mark.graded("merge_mlo", "edge")
 def test_many_parts_of_little_weight(drill):
-    """One part, and 79 that weigh 1/5600 of it together."""
-    m = torch.tensor([0.0] + [-13.0] * 79)[:, None]
-    drill.merge_mlo(m, torch.ones(80, 1), 1.0 + torch.arange(80.0)[:, None, None]).agrees()
+    """40 of weight exp(-17), whose o are 64 times as large: 1/10000 of the result. Then 39 of exp(-13)."""
+    m = torch.tensor([0.0] + [-17.0] * 40 + [-13.0] * 39)[:, None]
+    o = 1.0 + torch.rand(80, 1, 1, generator=drill.rng)
+    o[1:41] *= 64.0
+    drill.merge_mlo(m, torch.ones(80, 1), o).agrees()
 
 
 @pytest.mark.graded("merge_mlo", "edge")
@@ -413,6 +432,13 @@ def test_all_parts_of_other_strides(drill):
     m, l, o = parts_of(drill.rng, 4)
     m, o = m.t().contiguous().t(), o.transpose(0, 1).contiguous().transpose(0, 1)
     drill.merge_mlo(m, l.repeat_interleave(2, dim=1)[:, ::2], o).agrees()
+
+
+@pytest.mark.graded("merge_mlo", "memory")
+def test_offsets_of_parts_need_64_bits(drill):
+    """The last part of o begins more than 2^31 elements after the first."""
+    m, l, o = parts_of(drill.rng, 3, dtype=torch.float16)
+    drill.merge_mlo(m, l, far_apart(o)).agrees()
 
 
 @pytest.mark.graded("merge_mlo", "compile")

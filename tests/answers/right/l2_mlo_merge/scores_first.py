@@ -69,7 +69,7 @@ def pair_kernel(
     D, ma0, la0, oa0, oa1, mb0, lb0, ob0, ob1,
     WIDE: tl.constexpr,
 ):  # fmt: skip
-    h = tl.program_id(0)
+    h = tl.program_id(0).to(tl.int64)
     d = tl.arange(0, WIDE)
     ma = tl.load(ma_ptr + h * ma0)
     mb = tl.load(mb_ptr + h * mb0)
@@ -103,8 +103,8 @@ def merge_pair(m_a, l_a, o_a, m_b, l_b, o_b):
 
 @triton.jit
 def all_kernel(m_ptr, l_ptr, o_ptr, out_ptr, N, D, m0, m1, l0, l1, o0, o1, o2, PARTS: tl.constexpr, WIDE: tl.constexpr):
-    h = tl.program_id(0)
-    n = tl.arange(0, PARTS)
+    h = tl.program_id(0).to(tl.int64)
+    n = tl.arange(0, PARTS).to(tl.int64)
     d = tl.program_id(1) * WIDE + tl.arange(0, WIDE)
     m = tl.load(m_ptr + n * m0 + h * m1, mask=n < N, other=float("-inf"))
     l = tl.load(l_ptr + n * l0 + h * l1, mask=n < N, other=0.0)
