@@ -91,7 +91,7 @@ def test_a_shift_of_the_row_moves_the_lse_as_much(drill, name):
 @lse_and_lse2("value")
 def test_long_rows_in_any_order(drill, name):
     """The max moves with every block, or never."""
-    x = rows(drill.rng, M=2, N=5000).sort().values
+    x = rows(drill.rng, M=2, N=16 * 1024 + 64).sort().values
     x[1] = x[1].flip(0)
     getattr(drill, name)(x).agrees()
 
@@ -132,7 +132,7 @@ def test_masked_scores_and_a_row_with_no_score(drill, name):
 @lse_and_lse2("edge")
 def test_a_long_row_that_begins_with_masked_scores(drill, name):
     x = rows(drill.rng, M=2, N=5000)
-    x[0, :4500] = -math.inf
+    x[0, :4990] = -math.inf
     getattr(drill, name)(x).agrees()
 
 
@@ -267,9 +267,10 @@ def test_lses_far_from_each_other(drill):
 @pytest.mark.graded("merge_natural", "edge")
 @pytest.mark.parametrize("gap", [-10.5, 10.5])
 def test_an_output_of_little_weight_counts(drill, gap):
-    """It weighs 2.8e-5 of the other: three times the tolerance of the LSE."""
+    """It weighs 2.8e-5 of the other: three times the tolerance of the LSE. In the last position 8e-7, and is large."""
     o_a, lse_a, o_b, _ = pair(drill.rng)
-    drill.merge_natural(o_a, lse_a, o_b, lse_a + gap).agrees()
+    (o_a if gap > 0 else o_b)[2] *= 64.0
+    drill.merge_natural(o_a, lse_a, o_b, lse_a + gap * torch.tensor([[1.0], [1.0], [4 / 3]])).agrees()
 
 
 @pytest.mark.graded("merge_natural", "edge")
@@ -369,6 +370,12 @@ def test_an_lse_of_other_strides(drill):
         drill.to_flashinfer(x).agrees()
 
 
+@pytest.mark.graded("to_flashinfer", "memory")
+def test_offsets_of_heads_need_64_bits(drill):
+    """The last head begins more than 2^31 elements after the first."""
+    drill.to_flashinfer(far_apart(rows(drill.rng, 3, 5))).agrees()
+
+
 @pytest.mark.graded("to_flashinfer", "traffic")
 def test_one_read_and_one_write(drill):
     drill.to_flashinfer(rows(drill.rng, 8, 40)).agrees().moves_at_most()
@@ -452,8 +459,10 @@ def test_later_keys_far_above(drill):
 
 @pytest.mark.graded("partial_states", "edge")
 def test_many_keys_of_little_weight(drill):
-    """One key, and 400 that weigh 1/1100 of it together."""
-    drill.partial_states(*one_head([0.0] + [-13.0] * 400, [float(n) for n in range(401)]), 1, 1.0).agrees()
+    """400 of weight exp(-19), whose values are 64 times as large: 1/7000 of the result. Then 700 of exp(-13)."""
+    values = 1.0 + torch.rand(1101, generator=drill.rng)
+    values[1:401] *= 64.0
+    drill.partial_states(*one_head([0.0] + [-19.0] * 400 + [-13.0] * 700, values.tolist()), 1, 1.0).agrees()
 
 
 @pytest.mark.graded("partial_states", "edge")

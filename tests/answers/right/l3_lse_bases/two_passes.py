@@ -83,7 +83,7 @@ def merge_natural(o_a, lse_a, o_b, lse_b):
 @triton.jit
 def one_number_kernel(lse_ptr, s_ptr, T, H, stride_h, stride_t, BLOCK: tl.constexpr):
     """A flat index into the result; where it is to be found in the input follows."""
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     t = at // H
     h = at % H
     x = tl.load(lse_ptr + h * stride_h + t * stride_t, mask=at < T * H, other=0.0)
