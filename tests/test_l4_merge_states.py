@@ -69,6 +69,13 @@ def many_halves_that_cancel(rng, pairs):
     return (torch.cat([steps, others]) / 1024).half(), torch.zeros(2 * pairs, 1)
 
 
+def many_of_little_weight(rng):
+    """v[81, 2, 12] and s alike: one state of s = 0, 40 of -24.5 whose v are 64 times as large, and 40 of -17."""
+    v = 1.0 + torch.rand(81, 2, 12, generator=rng)
+    v[1:41] *= 64.0
+    return v, torch.tensor([0.0] + [-24.5] * 40 + [-17.0] * 40)[:, None].repeat(1, 2)
+
+
 def empty_out(v, s, *where, payload=0.0):
     """Makes the states at these places empty; their v holds `payload`."""
     for place in where:
@@ -78,6 +85,11 @@ def empty_out(v, s, *where, payload=0.0):
 def not_finite(D):
     """What an empty state may hold: 0 times NaN and 0 times inf are NaN, and who looks for NaN alone misses inf."""
     return torch.tensor([math.nan, math.inf]).repeat(D // 2)
+
+
+def as_it_is(x):
+    """The tensor itself, contiguous."""
+    return x
 
 
 def wide(x):
@@ -164,9 +176,11 @@ def test_half_values_that_nearly_cancel(drill):
 
 @pytest.mark.graded("merge_state", "edge")
 def test_a_state_of_little_weight_counts(drill):
-    """2^-13 of the other, a or b: twelve times the tolerance."""
+    """2^-13 of the other, a or b: twelve times the tolerance. Or 2^-20.5, with a v that is 64 times as large."""
     v_a, s_a, v_b, _ = two_states(drill.rng, S=4, H=1, D=12)
-    drill.merge_state(v_a, s_a, v_b, s_a + torch.tensor([[-13.0], [13.0], [-13.0], [13.0]])).agrees()
+    v_b[2] *= 64.0
+    v_a[3] *= 64.0
+    drill.merge_state(v_a, s_a, v_b, s_a + torch.tensor([[-13.0], [13.0], [-20.5], [20.5]])).agrees()
 
 
 @pytest.mark.graded("merge_state", "edge")
@@ -185,9 +199,15 @@ def test_one_row_and_none_and_hundreds(drill, S, H):
 
 
 @pytest.mark.graded("merge_state", "edge")
-@pytest.mark.parametrize("layout", [turned, wide, repeated], ids=["axes swapped", "every second column", "stride 0"])
-def test_inputs_need_not_be_contiguous(drill, layout):
-    drill.merge_state(*map(layout, two_states(drill.rng, S=4, H=3, D=12))).agrees()
+@pytest.mark.parametrize(
+    "one, other",
+    [(turned, wide), (wide, turned), (as_it_is, repeated)],
+    ids=["axes swapped", "two columns", "stride 0"],
+)
+def test_inputs_need_not_be_contiguous(drill, one, other):
+    """None is laid out as the one that it merges with."""
+    v_a, s_a, v_b, s_b = two_states(drill.rng, S=4, H=3, D=12)
+    drill.merge_state(one(v_a), other(s_a), other(v_b), one(s_b)).agrees()
 
 
 @pytest.mark.graded("merge_state", "memory")
@@ -262,13 +282,15 @@ def test_the_mask_may_have_any_stride(drill, kind):
         "one True for all": torch.tensor([True]).expand(4),
         "one False for all": torch.tensor([False]).expand(4),
     }[kind]
-    drill.merge_state_in_place(*two_states(drill.rng, S=4, H=2, D=12), mask).agrees()
+    drill.merge_state_in_place(*map(turned, two_states(drill.rng, S=4, H=2, D=12)), mask).agrees()
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
-@pytest.mark.parametrize("layout", [turned, wide], ids=["axes swapped", "every second column"])
-def test_all_tensors_may_have_any_stride_in_place(drill, layout):
-    drill.merge_state_in_place(*map(layout, two_states(drill.rng, S=4, H=3, D=12))).agrees()
+@pytest.mark.parametrize("one, other", [(turned, wide), (wide, turned)], ids=["axes swapped", "every second column"])
+def test_all_tensors_may_have_any_stride_in_place(drill, one, other):
+    """And none has those of the one that it merges with."""
+    v, s, v_other, s_other = two_states(drill.rng, S=4, H=3, D=12)
+    drill.merge_state_in_place(one(v), other(s), other(v_other), one(s_other)).agrees()
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
@@ -281,8 +303,11 @@ def test_scores_far_from_zero_are_legal_in_place(drill):
 
 @pytest.mark.graded("merge_state_in_place", "edge")
 def test_a_state_of_little_weight_counts_in_place(drill):
+    """2^-13 of the other, own or not: twelve times the tolerance. Or 2^-20.5, with a v that is 64 times as large."""
     v, s, v_other, _ = two_states(drill.rng, S=4, H=1, D=12)
-    drill.merge_state_in_place(v, s, v_other, s + torch.tensor([[-13.0], [13.0], [-13.0], [13.0]])).agrees()
+    v_other[2] *= 64.0
+    v[3] *= 64.0
+    drill.merge_state_in_place(v, s, v_other, s + torch.tensor([[-13.0], [13.0], [-20.5], [20.5]])).agrees()
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
@@ -341,7 +366,7 @@ def test_three_states_merge_as_one(drill, dtype):
 
 
 @pytest.mark.graded("merge_states", "value")
-@pytest.mark.parametrize("N", [1, 2, 5, 33, 129])
+@pytest.mark.parametrize("N", [1, 2, 5, 64, 129])
 def test_any_number_of_states(drill, N):
     """s ends near 0, where float32 is fine: merged one after another, s may be rounded after each.
 
@@ -387,9 +412,10 @@ def test_any_of_the_states_may_be_empty(drill):
 
 
 @pytest.mark.graded("merge_states", "edge")
-def test_what_empty_states_hold_is_not_used(drill):
-    v, s = states(drill.rng, 2, 4, 3, 20, dtype=torch.float16)
-    empty_out(v, s, (0, slice(None), 1), (1, 3, 0), (1, 0, 1), (0, 2, 0), payload=not_finite(20).half())
+@pytest.mark.parametrize("N", [4, 1])
+def test_what_empty_states_hold_is_not_used(drill, N):
+    v, s = states(drill.rng, 2, N, 3, 20, dtype=torch.float16)
+    empty_out(v, s, (0, slice(None), 1), (1, N - 1, 0), (1, 0, 1), (0, N // 2, 0), payload=not_finite(20).half())
     drill.merge_states(v, s).agrees()
 
 
@@ -420,10 +446,8 @@ def test_many_scores_far_from_zero_are_legal(drill):
 
 @pytest.mark.graded("merge_states", "edge")
 def test_many_states_of_little_weight_count(drill):
-    """One state, and 80 that weigh 2^-17 of it each: 1/1600 together."""
-    v, s = states(drill.rng, 1, 81, 2, 12)
-    s[:] = torch.tensor([0.0] + [-17.0] * 80)[:, None]
-    drill.merge_states(v.abs(), s).agrees()
+    """40 of weight 2^-24.5, whose v are 64 times as large: 1/10000 of the result. Then 40 of 2^-17."""
+    drill.merge_states(*(x[None] for x in many_of_little_weight(drill.rng))).agrees()
 
 
 @pytest.mark.graded("merge_states", "edge")
@@ -494,8 +518,8 @@ def test_a_long_run_stays_exact(drill):
 
 @pytest.mark.graded("variable_length_merge_states", "value")
 def test_half_values_of_a_run_that_nearly_cancel(drill):
-    indptr = torch.tensor([0, 160], dtype=torch.int32)
-    drill.variable_length_merge_states(*many_halves_that_cancel(drill.rng, 80), indptr).agrees()
+    indptr = torch.tensor([0, 192], dtype=torch.int32)
+    drill.variable_length_merge_states(*many_halves_that_cancel(drill.rng, 96), indptr).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "edge")
@@ -522,8 +546,9 @@ def test_no_positions_and_no_rows(drill, indptr):
 
 @pytest.mark.graded("variable_length_merge_states", "edge")
 def test_a_run_may_hold_empty_states(drill):
-    v, s, indptr = runs(drill.rng, [0, 2, 5, 145], H=1, D=12)
-    empty_out(v, s, slice(0, 2), slice(3, 4), slice(5, 144), payload=not_finite(12))
+    """One of 140, and the last alone in its run."""
+    v, s, indptr = runs(drill.rng, [0, 2, 5, 145, 146], H=1, D=12)
+    empty_out(v, s, slice(0, 2), slice(3, 4), slice(5, 144), slice(145, 146), payload=not_finite(12))
     drill.variable_length_merge_states(v, s, indptr).agrees()
 
 
@@ -540,6 +565,13 @@ def test_scores_far_from_zero_are_legal_in_runs(drill):
 def test_equal_s_of_any_size_in_runs(drill, size):
     v, s, indptr = runs(drill.rng, [0, 3, 4], H=1, D=2)
     drill.variable_length_merge_states(v, torch.full_like(s, size), indptr).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "edge")
+def test_rows_of_little_weight_count(drill):
+    """40 of weight 2^-24.5, whose v are 64 times as large: 1/10000 of the result. Then 40 of 2^-17."""
+    indptr = torch.tensor([0, 81], dtype=torch.int32)
+    drill.variable_length_merge_states(*many_of_little_weight(drill.rng), indptr).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "edge")
