@@ -42,6 +42,16 @@ def wide(x):
     return x.repeat_interleave(2)[::2]
 
 
+def turned(x):
+    """The same values, with the first two axes swapped in memory."""
+    return x.transpose(0, 1).contiguous().transpose(0, 1)
+
+
+def heads_first(kv_cache):
+    """The same pages, every second column of a cache [pages, 2, Hkv, page_size, 2 * D]."""
+    return kv_cache.transpose(2, 3).repeat_interleave(2, -1)[..., ::2].transpose(2, 3)
+
+
 def normal(rng, *shape, dtype=torch.float32):
     """Ordinary values of the given shape."""
     return torch.randn(*shape, generator=rng).to(dtype)
@@ -72,6 +82,17 @@ def level_case(rng, bounds, lengths, B=4, Hq=2, Hkv=1, D=16, page_size=4, dtype=
 def random_bounds(rng, B):
     """A grouping of B requests, empty groups and requests in no group included."""
     return torch.randint(0, B + 1, (4,), generator=rng).sort().values.tolist()
+
+
+def little_weight(rng, B):
+    """q[B, 2, 4], k[20, 1, 4], v alike, for scale 1: 10 keys of weight exp(-15.3) have values 64 times as large.
+
+    They are 1/7000 of the result; 9 more have a weight of exp(-12).
+    """
+    q, k, v = torch.ones(B, 2, 4), torch.zeros(20, 1, 4), 1.0 + torch.rand(20, 1, 4, generator=rng)
+    k[1:11, :, 0], k[11:, :, 0] = -15.3, -12.0
+    v[1:11] *= 64.0
+    return q, k, v
 
 
 def values_that_lose(keys):
@@ -108,9 +129,14 @@ def test_a_long_prefix_stays_exact(drill):
 
 
 @pytest.mark.graded("attend_shared", "edge")
-@pytest.mark.parametrize("keys", [1, 16, 64, 129])
+@pytest.mark.parametrize("keys", [1, 16, 64, 257])
 def test_prefix_of_any_length(drill, keys):
     drill.attend_shared(*shared_case(drill.rng, B=1, P=keys)).agrees()
+
+
+@pytest.mark.graded("attend_shared", "edge")
+def test_keys_of_little_weight_count(drill):
+    drill.attend_shared(*little_weight(drill.rng, B=2), 1.0).agrees()
 
 
 @pytest.mark.graded("attend_shared", "edge")
@@ -197,9 +223,10 @@ def test_query_heads_find_their_kv_head_in_the_pages(drill, group, kv_heads):
 
 
 @pytest.mark.graded("attend_paged", "value")
-@pytest.mark.parametrize("page_size", [1, 3, 48])
-def test_pages_of_any_size(drill, page_size):
-    drill.attend_paged(*paged_case(drill.rng, (35 + page_size,), page_size)).agrees()
+@pytest.mark.parametrize("page_size, lengths", [(1, (36,)), (3, (38,)), (48, (600, 5))])
+def test_pages_of_any_size(drill, page_size, lengths):
+    """600 keys may be cut into parts; of 5 keys the later parts then have none."""
+    drill.attend_paged(*paged_case(drill.rng, lengths, page_size)).agrees()
 
 
 @pytest.mark.graded("attend_paged", "value")
@@ -217,6 +244,14 @@ def test_a_long_run_of_pages_stays_exact(drill):
 @pytest.mark.graded("attend_paged", "edge")
 def test_last_pages_of_every_length(drill):
     drill.attend_paged(*paged_case(drill.rng, (5, 6, 7, 8), beyond=math.nan)).agrees()
+
+
+@pytest.mark.graded("attend_paged", "edge")
+def test_keys_of_little_weight_count_in_pages(drill):
+    """In one page of 20 slots."""
+    q, k, v = little_weight(drill.rng, B=1)
+    table = (torch.tensor(x, dtype=torch.int32) for x in ([0, 1], [0], [20]))
+    drill.attend_paged(q, torch.stack([k, v])[None], *table, 1.0).agrees()
 
 
 @pytest.mark.graded("attend_paged", "edge")
@@ -271,9 +306,9 @@ def test_pages_with_a_scale_of_zero_and_a_table_of_other_strides(drill):
 
 @pytest.mark.graded("attend_paged", "memory")
 def test_a_cache_laid_out_heads_first(drill):
+    """With every second column of it, and q heads first too."""
     q, kv_cache, *table = paged_case(drill.rng, D=5)
-    heads_first = kv_cache.transpose(2, 3).contiguous().transpose(2, 3)
-    drill.attend_paged(q, heads_first, *table).agrees()
+    drill.attend_paged(turned(q), heads_first(kv_cache), *table).agrees()
 
 
 @pytest.mark.graded("attend_paged", "memory")
@@ -361,9 +396,10 @@ def test_a_scale_of_zero_and_a_table_of_other_strides(drill):
 
 @pytest.mark.graded("cascade", "memory")
 def test_prefix_and_pages_taken_from_one_cache(drill):
-    q, k, v, kv_cache, indptr, indices, last = cascade_case(drill.rng, lengths=(8, 5), index=torch.int64, before=1)
-    prefix = kv_cache[indices[int(indptr[0])]].clone()
-    drill.cascade(q, prefix[0], prefix[1], kv_cache, indptr, indices, last).agrees()
+    """The cache is laid out heads first, and the prefix is a view of a page."""
+    q, _, _, kv_cache, indptr, *more = cascade_case(drill.rng, lengths=(150, 5), index=torch.int64, before=1, Hkv=2)
+    kv_cache = heads_first(kv_cache)
+    drill.cascade(turned(q), *kv_cache[int(more[0][indptr[0]])], kv_cache, indptr, *more).agrees()
 
 
 @pytest.mark.graded("cascade", "traffic")
@@ -390,10 +426,12 @@ def test_three_levels_are_one_softmax(drill, dtype):
 @pytest.mark.graded("multi_level_cascade", "value")
 @pytest.mark.parametrize("round", range(2))
 def test_any_grouping_equals_flat_attention(drill, round):
+    """One level in half precision, which nothing is merged with; then two."""
     B = 3 + round
-    bounds = [random_bounds(drill.rng, B) for _ in range(2)]
+    bounds = [random_bounds(drill.rng, B) for _ in range(1 + round)]
     lengths = [torch.randint(0, 12, (3,), generator=drill.rng).tolist() for _ in bounds]
-    drill.multi_level_cascade(*level_case(drill.rng, bounds, lengths, B=B)).agrees()
+    dtype = (torch.float16, torch.float32)[round]
+    drill.multi_level_cascade(*level_case(drill.rng, bounds, lengths, B=B, dtype=dtype)).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "value")
@@ -403,8 +441,9 @@ def test_every_level_sends_a_query_head_to_one_kv_head(drill):
 
 @pytest.mark.graded("multi_level_cascade", "value")
 def test_five_levels(drill):
+    """290 keys of the first may be cut into parts; the others have fewer than any part."""
     bounds = [[0, 2], [0, 1, 2], [0, 2], [1, 2], [0, 1]]
-    drill.multi_level_cascade(*level_case(drill.rng, bounds, [[5], [3, 2], [1], [2], [4]], B=2)).agrees()
+    drill.multi_level_cascade(*level_case(drill.rng, bounds, [[290], [3, 2], [1], [2], [4]], B=2)).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "value")
@@ -477,7 +516,7 @@ def test_group_of_seven_query_heads_and_head_size_five(drill):
 @pytest.mark.graded("multi_level_cascade", "memory")
 def test_offsets_of_pages_need_64_bits_at_every_level(drill):
     q, kv_cache, levels = level_case(drill.rng, [[0, 2], [0, 1, 2]], [[9], [3, 2]], B=2, dtype=torch.float16)
-    drill.multi_level_cascade(q, far_apart(kv_cache), levels).agrees()
+    drill.multi_level_cascade(turned(q), far_apart(kv_cache), levels).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "compile")
