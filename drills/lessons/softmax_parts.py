@@ -83,8 +83,8 @@ def one_further_a_step(right: Formula) -> Callable[[int | None], Formula]:
     """cdiv(N, block) steps, each of which begins one column after the one before: the blocks overlap."""
 
     def write(width: int | None) -> Formula:
-        def formula(x: Tensor, *v_and_block):
-            *v, block = v_and_block or (1024,)
+        def formula(x: Tensor, *given):
+            v, block = v_and_block(given)
             size, count = width or block, x.shape[1]
             steps = [range(start, min(start + size, count)) for start in range(-(-count // size))]
             columns = torch.tensor([one for step in steps for one in step], dtype=torch.int64)

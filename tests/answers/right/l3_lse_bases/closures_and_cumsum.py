@@ -91,7 +91,7 @@ def merge_natural(o_a, lse_a, o_b, lse_b):
 @triton.jit
 def columns(x, s, H, T, x0, x1, B: tl.constexpr):
     """A program a head."""
-    h = tl.program_id(0)
+    h = tl.program_id(0).to(tl.int64)
     for t in range(0, T, B):
         i = (t + tl.arange(0, B)).to(tl.int64)
         e = tl.load(x + h * x0 + i * x1, mask=i < T, other=0.0)
