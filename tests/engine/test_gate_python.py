@@ -41,6 +41,7 @@ CALLS = {
 STATEMENTS = {
     "Break": "while n > 0: break",
     "Continue": "for i in range(n): continue",
+    "Subscript": "w = v[0]",
     "Lambda": "f = lambda a: a",
     "Dict": "w = {'a': v}",
     "DictComp": "w = {a: v for a in range(2)}",
