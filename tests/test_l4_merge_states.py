@@ -201,8 +201,8 @@ def test_one_row_and_none_and_hundreds(drill, S, H):
 @pytest.mark.graded("merge_state", "edge")
 @pytest.mark.parametrize(
     "one, other",
-    [(turned, wide), (wide, turned), (as_it_is, repeated)],
-    ids=["axes swapped", "two columns", "stride 0"],
+    [(turned, as_it_is), (turned, wide), (wide, turned), (as_it_is, repeated)],
+    ids=["one's axes swapped", "axes swapped", "two columns", "stride 0"],
 )
 def test_inputs_need_not_be_contiguous(drill, one, other):
     """None is laid out as the one that it merges with."""
