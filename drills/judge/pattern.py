@@ -31,6 +31,10 @@ LAST_DIGIT = 2.0**-8
 """So does an error of this part of it: the step of a bfloat16."""
 
 
+BY_HAND = 512
+"""Elements of an input of which one result can be computed by hand."""
+
+
 def shape_of_error(exercise: Exercise, args: Args, compared: list[Comparison]) -> str:
     """One sentence on the first wrong result: the first pattern that fits, "" if none does."""
     shown = next(one for one in compared if not one.right)
@@ -219,11 +223,13 @@ def _small(shown: Comparison) -> bool:
 
 def all_of_it(exercise: Exercise, args: Args, shown: Comparison) -> str:
     """Nothing more can be said."""
-    if shown.wrong.numel() == 1:
-        return f"{shown.output.name} is wrong: compute it by hand and compare."
-    if bool(shown.wrong.all()):
-        return f"All of {shown.output.name} is wrong: compute one element by hand and compare."
-    return ""
+    name = shown.output.name
+    if shown.wrong.numel() > 1 and not bool(shown.wrong.all()):
+        return ""
+    what = f"{name} is wrong" if shown.wrong.numel() == 1 else f"All of {name} is wrong"
+    if max((x.numel() for x in args if isinstance(x, torch.Tensor)), default=0) > BY_HAND:
+        return f"{what}: call it with less, and see from which size on. What does the code do otherwise for more?"
+    return f"{what}: compute {'it' if shown.wrong.numel() == 1 else 'one element'} by hand and compare."
 
 
 PATTERNS: tuple[Callable[[Exercise, Args, Comparison], str], ...] = (

@@ -73,6 +73,13 @@ def test_two_alike_are_not_everywhere_and_one_is_not_all():
     assert judge.values(MERGE, args, (v, s * 3)).likely == "s is wrong: compute it by hand and compare."
 
 
+def test_nobody_is_asked_to_compute_thousands_of_elements_by_hand():
+    stats = l1_online_softmax.LESSON.exercise("softmax_stats")
+    x = torch.randn(1, 2000, generator=torch.Generator().manual_seed(1))
+    m, l = (one.float() for one in stats.oracle(x))
+    assert judge.values(stats, (x,), (m, l * 3.7)).likely.startswith("l is wrong: call it with less")
+
+
 def test_an_axis_n_holds_the_columns_of_a_row_or_the_parts_of_the_keys():
     softmax = l1_online_softmax.LESSON.exercise("softmax")
     x = torch.randn(3, 7, generator=torch.Generator().manual_seed(1))
