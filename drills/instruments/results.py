@@ -81,10 +81,14 @@ def checked(
         if finding.kind == "not_triton":
             finding.got += f"; none was launched for {', '.join(small)}"
             finding.likely += " A size of 1 needs one."
+    for finding in found if not launched else ():
+        if finding.kind == "unwritten":
+            finding.likely = NOT_LAUNCHED
     return found
 
 
 UNWRITTEN = "Some program must store every element: check the grid, and the mask of the store."
+NOT_LAUNCHED = "No kernel was launched: the function does that, with a grid, kernel[(programs,)](...)."
 UNWRITTEN_STRIDES = (
     "The result is not contiguous: store with its strides. torch.empty_like keeps those of its argument, torch.empty "
     "makes it contiguous."

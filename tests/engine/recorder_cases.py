@@ -479,6 +479,11 @@ def a_result_without_a_kernel():
 
 
 @case
+def nothing_is_launched():
+    return seen(lambda x: torch.empty_like(x), {"x": torch.ones(3)})
+
+
+@case
 def a_copy_of_an_input():
     return seen(lambda x: x.clone(), {"x": torch.ones(3)})
 

@@ -94,6 +94,7 @@ FOUND = {
     ],
     "a_launch_is_noted": [("unwritten", "result 0[5]: 1 of 5 elements is never written, the first at [4]")],
     "a_result_without_a_kernel": [("not_triton", "result 0[3] was written by no launched kernel")],
+    "nothing_is_launched": [("unwritten", "result 0[3]: 3 of 3 elements are never written, the first at [0]")],
     "a_size_of_1_without_a_kernel": [
         ("not_triton", "result 0[1, 3] was written by no launched kernel; none was launched for v[1, 3]")
     ],
@@ -143,6 +144,7 @@ FOUND = {
 STRIDED = "It is not contiguous: multiply each index by its stride, or use .contiguous() in the wrapper."
 
 LIKELY = {
+    "nothing_is_launched": "No kernel was launched: the function does that, with a grid, kernel[(programs,)](...).",
     "a_row_read_past_its_end": "The block is BLOCK_D = 128 wide but a row has D = 80: "
     "mask the lanes past the row's end.",
     "an_offset_past_2_to_the_31_in_32_bits": "The offset wrapped at 2^31: cast the index before it is "
