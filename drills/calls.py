@@ -25,7 +25,8 @@ def judged(exercise: Exercise, args: Args, reply: Reply, level: str) -> tuple[Fa
     """The results of a call, or what must be put right before its values are worth a look: the gravest first."""
     called = judge.called(exercise, args)
     if reply.death:
-        return judge.death(reply.death.kind, reply.death.words, level, called), ()
+        end = reply.death
+        return judge.death(end.kind, end.words, level, called, end.line, end.source), ()
     faults = [one for one in reply.notes.findings if is_fault(one)]
     if faults:
         return judge.finding(faults[0], level, called, exercise), ()

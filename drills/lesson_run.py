@@ -128,7 +128,8 @@ class LessonRun:
         """Why the graded file cannot be called at all; None if it can."""
         loaded = self.load()
         if loaded.death:
-            return judge.death(loaded.death.kind, loaded.death.words, level)
+            end = loaded.death
+            return judge.death(end.kind, end.words, level, line=end.line, source=end.source)
         if loaded.raised:
             one = loaded.raised
             return judge.raised(one.type, one.message, level, line=one.line, source=one.source)

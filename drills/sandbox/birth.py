@@ -60,11 +60,16 @@ def forget(control: int) -> None:
         if int(entry) > 2 and int(entry) != control:
             with contextlib.suppress(OSError):
                 os.close(int(entry))
-    sys.stdin, sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(n, "rw"[n > 0], closefd=False)) for n in range(3))
+    sys.stdin, sys.stdout, sys.stderr = (_stream(n) for n in range(3))
     remembered = environment.kept(os.environ)
     os.environ.clear()
     _erase_first_words()
     os.environ.update(remembered)
+
+
+def _stream(number: int) -> io.TextIOWrapper:
+    """Standard input or output; what was printed is out line by line, also of a process that is ended later."""
+    return io.TextIOWrapper(io.FileIO(number, "rw"[number > 0], closefd=False), line_buffering=number > 0)
 
 
 def _erase_first_words() -> None:

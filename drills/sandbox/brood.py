@@ -1,4 +1,4 @@
-"""What the zygote forked: how much each child and its family hold, and how they are ended.
+"""What the zygote forked: how much each child and its family hold, where it is, and how they are ended.
 
 Signals only processes below the zygote. Must never block.
 """
@@ -6,6 +6,7 @@ Signals only processes below the zygote. Must never block.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import signal
 import time
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from drills.sandbox import limits, private
 
 SWEEP_SECONDS = 5.0
+QUESTION = signal.SIGUSR1
 
 
 @dataclass
@@ -60,6 +62,17 @@ def kill(pid: int) -> None:
     for way in (os.killpg, os.kill):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             way(pid, signal.SIGKILL)
+
+
+def ask(pid: int) -> None:
+    """Have the process say where it is."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, QUESTION)
+
+
+def listen() -> None:
+    """In a forked process: answer QUESTION on stderr with the lines that are running, innermost first, and go on."""
+    faulthandler.register(QUESTION, file=2, all_threads=False)
 
 
 def sweep(running: dict[int, Child]) -> None:

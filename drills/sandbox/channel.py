@@ -13,10 +13,12 @@ import socket
 import time
 
 from drills.instruments import own_words
-from drills.sandbox import wire
+from drills.sandbox import halted, wire
 from drills.sandbox.outcome import FLOOD_LIMIT, PRINTED_LIMIT, clean
 
 CHUNK = 1 << 20
+PAUSE = 0.02
+"""Seconds without a further line, after which the lines that a process is at are all there."""
 
 
 class Late(Exception):
@@ -112,6 +114,19 @@ class Channel:
             self.printed += part[: PRINTED_LIMIT + 1 - len(self.printed)]
             if self.count > FLOOD_LIMIT:
                 raise Flood
+
+    def told_where(self, deadline: float) -> list[tuple[str, int]]:
+        """The lines that a process which was asked (halted.py) says it is at; none if it has not by the deadline."""
+        frames: list[tuple[str, int]] = []
+        with contextlib.suppress(Flood):
+            while self.output >= 0 and (left := deadline - time.monotonic()) > 0:
+                if not select.select([self.output], [], [], min(left, PAUSE) if frames else left)[0]:
+                    break
+                self.drain()
+                before, frames = halted.parted(self.printed.decode(errors="surrogateescape"))
+        if frames:
+            self.printed = before.encode(errors="surrogateescape")
+        return frames
 
     def take_printed(self) -> str:
         """What was printed since the last time: cleaned, capped."""

@@ -18,7 +18,7 @@ from typing import Any
 from drills.errors import GraderFailed
 from drills.instruments import own_words
 from drills.instruments.notes import CallOptions, Notes, Status
-from drills.sandbox import outcome, wire
+from drills.sandbox import halted, outcome, wire
 from drills.sandbox.channel import Channel, Flood, Gone, Late
 from drills.sandbox.checked import build
 from drills.sandbox.limits import Caps
@@ -28,6 +28,9 @@ from drills.sandbox.outcome import Death, Raised, Reply
 KIND = re.compile(r"[a-z_]{1,40}")
 START_SECONDS = 60.0
 """For the grader's own part of a worker's start (importing triton, CUDA): no learner's code runs in it."""
+
+WHERE_SECONDS = 0.2
+"""For a process that was late to say where it is. It needs a hundredth of that, on a busy machine more."""
 
 
 @dataclass(frozen=True)
@@ -188,13 +191,19 @@ class Worker:
                 raise wire.Malformed("an answer to another question")
             return answer
         except Late:
-            return outcome.timed_out(self.timeout, importing)
+            return outcome.timed_out(self.timeout, importing, *self._where())
         except Flood:
             return outcome.flooded()
         except wire.Malformed as error:
             return outcome.malformed(error)
         except Gone:
             return outcome.died(self.child.ended(1.0))
+
+    def _where(self) -> tuple[int | None, str]:
+        """The line at which the process still is, and its source; None and "" if it does not say."""
+        self.child.ask()
+        frames = self.channel.told_where(time.monotonic() + WHERE_SECONDS)
+        return halted.place(frames, str(self.file), self.text or b"")
 
     def _bury(self) -> str:
         """Kill the process and its family; what it had printed."""

@@ -97,8 +97,15 @@ class Nursery:
 
     def kill(self, number: int) -> None:
         """Ask for the end of one child and its family; `wait` says when it is done."""
+        self._request("kill", number)
+
+    def ask(self, number: int) -> None:
+        """Have one child print which lines it is at (see halted.py)."""
+        self._request("ask", number)
+
+    def _request(self, what: str, number: int) -> None:
         with contextlib.suppress(OSError):
-            self.control.send(json.dumps({"do": "kill", "id": number}).encode())
+            self.control.send(json.dumps({"do": what, "id": number}).encode())
 
     def wait(self, number: int, seconds: float) -> Ended | None:
         """How this child ended; None if it still runs after so long. A child of a lost zygote was killed with it."""
@@ -147,6 +154,10 @@ class Child:
         """End it and its family; returns when they are gone."""
         self.nursery.kill(self.number)
         self.nursery.wait(self.number, BURIAL_SECONDS)
+
+    def ask(self) -> None:
+        """Have it print which lines it is at."""
+        self.nursery.ask(self.number)
 
     def ended(self, seconds: float = 0.0) -> Ended | None:
         """How it ended; None if it still runs after so long."""

@@ -47,11 +47,14 @@ class Death:
 
     kind: timeout, crash, exit, flood, memory, processes, disk, malformed, oversized, broken.
     words: one sentence for the learner. signal: the signal's name for a crash, else "".
+    line, source: where in the learner's own file it was when it gave no answer; None and "" if nobody knows.
     """
 
     kind: str
     words: str
     signal: str = ""
+    line: int | None = None
+    source: str = ""
 
 
 @dataclass
@@ -79,10 +82,10 @@ class Ended:
     reason: str = ""
 
 
-def timed_out(seconds: float, importing: bool = False) -> Death:
+def timed_out(seconds: float, importing: bool, line: int | None, source: str) -> Death:
     """No answer in time."""
     where = " while the file was being loaded" if importing else ""
-    return Death("timeout", f"no answer in {seconds:g} s{where}")
+    return Death("timeout", f"no answer in {seconds:g} s{where}", line=line, source=clean(source, TEXT_LIMIT))
 
 
 def flooded() -> Death:

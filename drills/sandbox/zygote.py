@@ -4,7 +4,8 @@ It runs no graded code itself and knows no seed. It must never block on a child,
 those forked in turn, may live longer than it does.
 
 Requests and reports are JSON, one a packet. In: {"do": "fork", "id", "kind", "config", "caps"} with the child's
-descriptors attached, {"do": "kill", "id"}. Out: {"id", "status", "reason"} when a child and its family are gone.
+descriptors attached, {"do": "kill", "id"}, {"do": "ask", "id"} (where is it? see halted.py). Out: {"id", "status",
+"reason"} when a child and its family are gone.
 """
 
 from __future__ import annotations
@@ -98,10 +99,10 @@ class Zygote:
         request = json.loads(packet)
         if request["do"] == "fork":
             self.fork(request, descriptors)
-        else:
-            for pid, child in self.running.items():
-                if child.id == request["id"]:
-                    brood.kill(pid)
+            return True
+        for pid, child in self.running.items():
+            if child.id == request["id"]:
+                brood.kill(pid) if request["do"] == "kill" else brood.ask(pid)
         return True
 
     def fork(self, request: dict[str, Any], descriptors: list[int]) -> None:

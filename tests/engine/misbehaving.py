@@ -59,6 +59,23 @@ def loop():
         pass
 
 
+def loop_in_steps():
+    at = 0
+    while at < 3:
+        for _ in range(1000):
+            step(at)
+
+
+def step(at):
+    for _ in range(50):
+        time.sleep(0.001)
+
+
+def sleep_long():
+    print("tired")
+    time.sleep(600)
+
+
 def sleep_deaf():
     for number in range(1, 32):
         with contextlib.suppress(OSError):

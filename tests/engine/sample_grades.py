@@ -108,7 +108,7 @@ COMPILE = Failure(
     "        break",
 )
 TIMEOUT = Failure("timeout", "value", "merge_states(v[2, 3, 4, 64] float32, s[2, 3, 4])", "no answer in 10 s",
-                  "", "Is there an endless loop?")  # fmt: skip
+                  "", "Is there an endless loop?", line=57, source="while start < N:")  # fmt: skip
 CRASH = Failure("crash", "memory", "merge_states(v[2, 3, 4, 64] float32, s[2, 3, 4])",
                 "your kernel read outside a tensor and the process died (SIGSEGV)")  # fmt: skip
 RACE = Failure(

@@ -105,6 +105,24 @@ def test_each_death_has_its_name_and_the_next_call_a_fresh_worker(worker, nurser
     assert call(worker, "count").results == 1
 
 
+@pytest.mark.parametrize(
+    "name, source",
+    {
+        "loop": "while True:",
+        "loop_in_steps": "while at < 3:",
+        "sleep_long": "time.sleep(600)",
+        "sleep_deaf": "",
+    }.items(),
+)
+def test_no_answer_in_time_and_the_line_is_named(worker, name, source):
+    worker.timeout = 0.4
+    reply = call(worker, name)
+    assert (reply.death.words, reply.death.source) == ("no answer in 0.4 s", source)
+    assert reply.printed == ("tired\n" if name == "sleep_long" else "")
+    lines = FILE.read_text().split("\n")
+    assert reply.death.line is None if not source else lines[reply.death.line - 1].strip() == source
+
+
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGBUS", "SIGABRT", "SIGFPE", "SIGKILL", "SIGTERM"])
 def test_signals_are_named(worker, name):
     death = call(worker, "die", name).death
