@@ -37,8 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except errors.DrillError as error:
         _say(str(error))
         return error.code
-    except KeyboardInterrupt:
-        _say("stopped")
+    except KeyboardInterrupt as stop:
+        if not isinstance(stop, errors.Stopped):
+            _say("stopped")
         return STOPPED
     except BrokenPipeError:
         # Whoever read the output has enough; Python must not complain when it closes the pipe.

@@ -9,6 +9,10 @@ PASSED, FAILED, WRONG_USE, GRADER_FAILED, NO_ISOLATION, NOTHING_GRADED = range(6
 """Exit codes of `grade.py`."""
 
 
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, when the user has been told already how far it came."""
+
+
 class DrillError(Exception):
     """Something to tell the user in one line. `code` is the exit code."""
 

@@ -20,7 +20,7 @@ from drills.batch.crew import Crew
 from drills.batch.place import Place
 from drills.batch.progress import Progress
 from drills.batch.settings import PUBLIC_SEED, Settings
-from drills.errors import FAILED, GRADER_FAILED, PASSED, GraderFailed, NothingGraded, WrongUse
+from drills.errors import FAILED, GRADER_FAILED, PASSED, GraderFailed, NothingGraded, Stopped, WrongUse
 from drills.report import batch_screen, outputs, standing, words
 from drills.report.submission import Submission
 from drills.study import prose
@@ -108,7 +108,7 @@ class Batch:
             except KeyboardInterrupt:
                 progress.__exit__()
                 prose.say(self.console, _stopped(count, self.wishes.again))
-                raise
+                raise Stopped from None
         return count
 
     def _to_do(self, frozen: freeze.Frozen, made_with: dict[str, str], count: tally.Tally) -> Iterator[str]:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from drills import catalog
 from drills.catalog import Entry
-from drills.errors import PASSED, WrongUse
+from drills.errors import PASSED, Stopped, WrongUse
 from drills.report import words
 from drills.study import open_page, progress
 from drills.study.answers import Verdict, expected, judge
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     except KeyboardInterrupt:
         console.print()
         _end(console, lesson, score)
-        raise
+        raise Stopped from None
     _end(console, lesson, score)
     return PASSED
 
