@@ -95,6 +95,24 @@ def produce(
 
 
 @gluon.jit
+def sums_by_thread(p):
+    """p[rows, keys] summed up to [rows, 4]: by each thread its own, so that nothing crosses threads."""
+    return gl.sum(gl.sum(p.reshape((p.shape[0], p.shape[1] // 8, 4, 2)), 3), 1)
+
+
+@gluon.jit
+def at_once(sums):
+    """`sums` of exponentials as they are, and none put off: no thread goes on before its warp has seen all their signs.
+
+    With nobody waiting for them, the exponentials were moved behind the wait for a product, past a branch too.
+    """
+    return gl.inline_asm_elementwise(
+        "{ .reg .pred p; setp.lt.f32 p, $1, 0f00000000; vote.sync.any.pred p, p, -1; selp.f32 $0, 0f00000000, $1, p; }",
+        "=f,f", [sums], dtype=gl.float32, is_pure=False, pack=1,
+    )  # fmt: skip
+
+
+@gluon.jit
 def consume(
     q, q_tile, k_tiles, v_tiles, ready, free, v_out, s_out, scale, begin, end, steps, first, first_row, end_row,
     last_row, G, HEADS, N, kv_head, split, q_b, q_h,
@@ -130,7 +148,7 @@ def consume(
     products = gl.where((keys < end)[None, :], products, float("-inf"))
     m = gl.max(products, 1) * scale
     p = gl.exp2(products * scale - gl.where(m == float("-inf"), 0.0, m)[:, None])
-    l = gl.sum(p, 1)
+    sums = sums_by_thread(p)
     weights = gl.convert_layout(p.to(dtype), weighing)
     mbarrier.wait(ready.index(1), 0)
     if last + BLOCK_N > end:  # what lies in a page's other slots may be NaN, and 0 * NaN is
@@ -146,7 +164,7 @@ def consume(
         m_new = gl.maximum(m, gl.max(products, 1) * scale)
         p = gl.exp2(products * scale - m_new[:, None])
         rescale = gl.exp2(m - m_new)
-        l = l * rescale + gl.sum(p, 1)
+        sums = at_once(sums * gl.convert_layout(rescale[:, None], sums.type.layout) + sums_by_thread(p))
         m = m_new
         next_weights = gl.convert_layout(p.to(dtype), weighing)
         # A branch, and so a border: without it the exponentials were moved behind the wait for the second product.
@@ -160,7 +178,7 @@ def consume(
     rows = first + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, summed))
     cols = gl.arange(0, D, layout=gl.SliceLayout(0, summed))
     m = gl.convert_layout(m, gl.SliceLayout(1, summed))
-    l = gl.convert_layout(l, gl.SliceLayout(1, summed))
+    l = gl.convert_layout(gl.sum(sums, 1), gl.SliceLayout(1, summed))
     seen = (rows >= first_row) & (rows < end_row) & (l > 0)
     safe = gl.where(l > 0, l, 1.0)
     state = ((rows // G).to(gl.int64) * N + split) * HEADS + kv_head * G + rows % G
