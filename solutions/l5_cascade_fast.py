@@ -27,6 +27,7 @@ from solutions.fast_cascade.sizes import (
     row_blocks,
     shared_splits,
     shared_tile,
+    two_blocks,
     without_sign,
     workspace,
 )
@@ -95,7 +96,7 @@ def cascade(
     batch, kv_heads, shared_keys = q.shape[0], k_shared.shape[1], k_shared.shape[0]
     level = (None, indptr, indices, last_page_len)
     keys = mean_keys(level, kv_cache)
-    many = batch * q.shape[1] > 64 * kv_heads
+    many = two_blocks(q, kv_heads)
     pays = many or batch * keys >= 2 * shared_keys
     own = described_own(q, kv_cache) if scale > 0 and pays and copies(q, kv_heads) else None
     beside_warps = own is None and kv_heads == q.shape[1] and batch * keys >= shared_keys
@@ -118,9 +119,10 @@ def cascade(
         if own is None:
             launch_paged(q, kv_cache, level, scale, *own_states, beside, tile_keys)
         else:
+            taken = shared * kv_heads * row_blocks(q, rows) if tile_keys and many else 0
             slots = 5 if tile_keys and reading else 3
             tight = tile_keys == 128 and not reading
-            launch_own(q, own, kv_cache, level, scale, *own_states, beside, slots, tight, merged)
+            launch_own(q, own, kv_cache, level, scale, *own_states, beside, taken, slots, tight, merged)
 
     launches = [attend_prefix, attend_own_pages]
     own_parts = v.shape[1] - shared
@@ -184,13 +186,14 @@ def multi_level_cascade(
             small += programs * parts[i]
     late = left < 0 and small > 8 * multiprocessors(q)
     order = sorted(range(len(levels)), key=lambda i: late and many[i])
+    taken = multiprocessors(q) - left if two_blocks(q, kv_heads) else 0
     v, s = workspace(q, sum(parts))
     first = 0
     for place, i in enumerate(order):
         end = first + parts[i]
         states = v[:, first:end], s[:, first:end]
         if q.shape[0] and own[i] is not None:
-            launch_own(q, own[i], kv_cache, levels[i], scale, *states, place > 0)
+            launch_own(q, own[i], kv_cache, levels[i], scale, *states, place > 0, taken)
         elif q.shape[0]:
             launch_paged(q, kv_cache, levels[i], scale, *states, place > 0, 64 if bulk(q) else 0)
         first = end

@@ -79,7 +79,10 @@ def fetch_own(
     q, kv, tiles, q_tiles, ready, free, q_ready, q_free, places, lengths, indices, items, B, q_rows, kv_h, page_rows,
     v_row, HKV: gl.constexpr, CUT: gl.constexpr, G: gl.constexpr,
 ):  # fmt: skip
-    """The warp that fetches: of each item q, and of each step two tiles of K and two of V."""
+    """The warp that fetches: of each item q, and of each step two tiles of K and two of V.
+
+    Page numbers are asked for a step ahead, while it waits for slots.
+    """
     PAGE: gl.constexpr = kv.block_shape[0]
     SLOTS: gl.constexpr = tiles.shape[0]
     BLOCK_N: gl.constexpr = tiles.shape[1]
@@ -102,8 +105,16 @@ def fetch_own(
             request = request % B
         row = request * q_rows + kv_head * G
         tma.async_copy_global_to_shared(q, [row, 0], q_ready.index(n & 1), q_tiles.index(n & 1))
+        item += gl.num_programs(0)
+        n += 1
         steps = gl.maximum(gl.cdiv(length, 2 * BLOCK_N), 1)
         for i in range(steps):
+            next_page = (i + 1) * 2 * HALF
+            if i + 1 == steps:  # the next item's
+                next_page = 0
+                length = entry(lengths, n)
+                table = indices + entry(places, n)
+            next_numbers = page_numbers(table, next_page, gl.cdiv(length, PAGE), 2 * HALF)
             for j in range(4):
                 mbarrier.wait(free.index(slot), phase)
                 mbarrier.expect(ready.index(slot), BYTES)
@@ -114,13 +125,7 @@ def fetch_own(
                     tma.async_copy_global_to_shared(kv, [at, kv_head * kv_h], ready.index(slot), tile)
                 phase = gl.where(slot == SLOTS - 1, phase ^ 1, phase)
                 slot = gl.where(slot == SLOTS - 1, 0, slot + 1)
-            if i + 1 < steps:
-                numbers = page_numbers(table, (i + 1) * 2 * HALF, gl.cdiv(length, PAGE), 2 * HALF)
-        item += gl.num_programs(0)
-        n += 1
-        length = entry(lengths, n)
-        table = indices + entry(places, n)
-        numbers = page_numbers(table, 0, gl.cdiv(length, PAGE), 2 * HALF)
+            numbers = next_numbers
 
 
 @gluon.jit

@@ -105,21 +105,24 @@ def launch_shared(q, k, v, scale, v_out, s_out, beside, fetched) -> None:
     )  # fmt: skip
 
 
-def launch_own(q, described, kv_cache, level, scale, v_out, s_out, beside, slots=3, tight=False, merged=None) -> None:
+def launch_own(
+    q, described, kv_cache, level, scale, v_out, s_out, beside, taken=0, slots=3, tight=False, merged=None
+) -> None:
     """Attend to each request's pages by attend_own_kernel. described: by described_own; level: as below.
 
     merged: v and s of the results, if this is the last launch and has the last state of each row; it merges then.
 
-    Three slots are 55 KB: two programs fit on a multiprocessor, or one beside attend_bulk_kernel. If one at a time is
-    all that fits and reading takes long, five slots keep more on its way. tight: beside tiles of 128 keys, which leave
-    room for three slots and 13,300 registers.
+    Three slots are 55 KB: two programs fit on a multiprocessor, or one beside two groups of warps that attend to shared
+    keys, which `taken` multiprocessors have. If one at a time is all that fits and reading takes long, five slots keep
+    more on its way. tight: beside tiles of 128 keys, which leave room for three slots and 13,300 registers.
     """
     batch, heads, dim = q.shape
     q_rows, q_step, kv_rows, page_step, v_step = described
     group_indptr, indptr, indices, last_page_len = (x if x is None else x.contiguous() for x in level)
     page, kv_heads, parts = *kv_cache.shape[2:4], v_out.shape[1]
     items = batch * kv_heads * parts
-    programs = max(min(items, (2 if slots == 3 else 1) * multiprocessors(q)), triton.cdiv(items, 128))
+    room = multiprocessors(q) + max(0, multiprocessors(q) - taken if slots == 3 else 0)
+    programs = max(min(items, room), triton.cdiv(items, 128))
     states = v_out.stride(0) // (heads * dim)
     attend_own_kernel[(programs,)](
         q_rows, kv_rows, indptr if group_indptr is None else group_indptr, indptr, indices, last_page_len, v_out, s_out,

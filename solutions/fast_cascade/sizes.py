@@ -72,6 +72,11 @@ def bulk(q: torch.Tensor) -> bool:
     return hopper and q.element_size() == 2 and q.stride(2) == 1
 
 
+def two_blocks(q: torch.Tensor, kv_heads: int) -> bool:
+    """Whether all requests have more query rows for a KV head than the 64 that one group of warps attends with."""
+    return q.shape[0] * q.shape[1] > 64 * kv_heads
+
+
 def fetches(q: torch.Tensor, groups: int, kv_heads: int) -> bool:
     """Whether attend_bulk_kernel is for a level of so many groups: for one, and for those of more than 16 rows."""
     return bulk(q) and (groups == 1 or triton.cdiv(q.shape[0], groups) * q.shape[1] > 16 * kv_heads)
@@ -90,7 +95,7 @@ def shared_splits(
     batch, heads, dim = q.shape
     most = max(1, min(keys // 256, 15))
     programs = row_blocks(q, batch * heads // kv_heads) * kv_heads
-    if batch * heads // kv_heads <= 64 or not fetched:
+    if not two_blocks(q, kv_heads) or not fetched:
         rest = 0.25 if other_keys >= 8 * keys else 0.5 if other_keys >= 2 * keys else 1.0
         rest = 0.75 if fetched and keys <= other_keys < 2 * keys else rest
         rest = 0.375 if copied and not fetched and rest == 0.25 else rest
@@ -176,6 +181,5 @@ def launch_options(beside: bool) -> dict:
 
 def shared_tile(q: torch.Tensor, keys: int, kv_heads: int, parts: int, other_keys: int) -> int:
     """Keys a tile of attend_bulk_kernel for `keys` shared keys: 128 for many rows if programs are long, or else 64."""
-    many = q.shape[0] * q.shape[1] > 64 * kv_heads
     long = keys >= 8192 * parts or (keys >= 4096 * parts and other_keys <= keys)
-    return 128 if many and long else 64
+    return 128 if two_blocks(q, kv_heads) and long else 64
