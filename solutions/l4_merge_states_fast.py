@@ -1,21 +1,39 @@
 """The fast merge of many states: what merge_states and variable_length_merge_states of l4_merge_states.py compute.
 
 Same two functions, same contract. To 31 states a thread takes all states of its piece of a row, one after the other,
-and nothing crosses threads; beyond, the states stand side by side in the tile, as in the lesson. What each change
-against the lesson's version bought stands in content/performance.md. Names are those of l4_merge_states.py.
+and nothing crosses threads; beyond, the states stand side by side in the tile, as in the lesson. Where rows are few and
+have many states, merge_states fetches those some steps ahead, into a ring in shared memory. That is said in Gluon,
+Triton's lower level; other inputs, the interpreter and other GPUs do without. What each change against the lesson's
+version bought stands in content/performance.md. Names are those of l4_merge_states.py.
 """
 
+import functools
 import math
 
 import torch
 import triton
 import triton.language as tl
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import async_copy
 
 FEW = 4
 """So many states, or fewer, need no loop."""
 
 STEP = 8
 """States a step at most, where a thread takes all states of its columns one by one."""
+
+EACH = 8
+"""States that a thread has a piece of, a step, where they are fetched ahead."""
+
+SLOTS = 4
+"""Steps in shared memory: the one that is worked on and three on their way, 4 KB each for a warp."""
+
+ROWS = range(128, 1024)
+"""Rows (S * H) for which fetching ahead pays. More are programs enough to hide each other's waiting."""
+
+MANY = 128
+"""States from which on it does."""
 
 
 def columns_a_piece(D: int) -> int:
@@ -220,6 +238,144 @@ def merge_states_kernel(
     store_state(v_ptr, s_ptr, v, s, position, head, d, ok, writes_s, H, D)
 
 
+@gluon.constexpr_function
+def tile(width, pieces, warps):
+    """Which thread has what of [EACH, PLACES, pieces, width]: `width` values of a piece of a row, of EACH rows.
+
+    A row is `pieces` pieces, a thread each, so a warp holds 32 // pieces rows side by side: its places.
+    """
+    return gl.BlockedLayout([1, 1, 1, width], [1, 32 // pieces, pieces, 1], [1, warps, 1, 1], [3, 2, 1, 0])
+
+
+@gluon.constexpr_function
+def along(axis, layout):
+    """The layout of what has only axis `axis` of four."""
+    for other in (3, 2, 1, 0):
+        if other != axis:
+            layout = gl.SliceLayout(other, layout)
+    return layout
+
+
+@gluon.jit
+def values(pairs, dtype: gl.constexpr):
+    """float32 [EACH, PLACES, pieces, 8] of pairs[EACH, PLACES, pieces, 4]: two halves an int32, the lower first."""
+    if dtype == gl.bfloat16:  # the upper half of a float32
+        low = (pairs << 16).to(gl.float32, bitcast=True)
+        high = (pairs & -0x10000).to(gl.float32, bitcast=True)
+    else:
+        low = (pairs & 0xFFFF).to(gl.int16).to(dtype, bitcast=True).to(gl.float32)
+        high = (pairs >> 16).to(gl.int16).to(dtype, bitcast=True).to(gl.float32)
+    x = gl.join(low, high).reshape([pairs.shape[0], pairs.shape[1], pairs.shape[2], 8])
+    return gl.convert_layout(x, tile(8, pairs.shape[2], gl.num_warps()), assert_trivial=True)
+
+
+@gluon.jit
+def ask(x, slots, step, N, n, stride):
+    """Sends for states n of step `step`, `stride` apart at x, if there is such a step. n: those of step 0."""
+    STEP: gl.constexpr = slots.shape[1] * slots.shape[2]
+    if step * STEP < N:
+        at = n + step * STEP
+        slot = slots.index(step % slots.shape[0])
+        async_copy.async_copy_global_to_shared(slot, x + at.to(gl.int64) * stride, mask=at < N)
+
+
+@gluon.jit(do_not_specialize=["N", "H"])
+def merge_ahead_kernel(
+    v_n_ptr,  # [S, N, H, D] float16 or bfloat16
+    s_n_ptr,  # [S, N, H] float32
+    v_ptr,  # [S, H, D] result
+    s_ptr,  # [S, H] float32 result
+    N,
+    H,
+    D: gl.constexpr,  # 64, 128 or 256
+    EACH: gl.constexpr,
+    SLOTS: gl.constexpr,
+):
+    """A row a program. Every PLACES-th state has the same place, and a place is a recurrence of its own."""
+    dtype: gl.constexpr = v_n_ptr.dtype.element_ty
+    WARPS: gl.constexpr = gl.num_warps()
+    PIECES: gl.constexpr = D // 8
+    PLACES: gl.constexpr = 32 * WARPS // PIECES
+    STEP: gl.constexpr = EACH * PLACES
+    loads: gl.constexpr = tile(4, PIECES, WARPS)  # int32
+    halves: gl.constexpr = tile(8, PIECES, WARPS)
+    weights: gl.constexpr = gl.SliceLayout(2, gl.SliceLayout(3, halves))  # [EACH, PLACES]
+    sums: gl.constexpr = gl.SliceLayout(0, halves)  # [PLACES, PIECES, 8]
+    once: gl.constexpr = gl.BlockedLayout([1, 1], [PIECES, 32 // PIECES], [1, WARPS], [1, 0])  # a thread a state
+
+    head = gl.program_id(0) % H
+    begin = (gl.program_id(0) // H).to(gl.int64) * N * H + head  # row of the first state
+    each = gl.arange(0, EACH, layout=along(0, loads))[:, None, None, None]
+    place = gl.arange(0, PLACES, layout=along(1, loads))[None, :, None, None]
+    piece = gl.arange(0, PIECES, layout=along(2, loads))[None, None, :, None]
+    within = gl.arange(0, 4, layout=along(3, loads))[None, None, None, :]
+    n_v = each * PLACES + place + gl.zeros([EACH, PLACES, PIECES, 4], gl.int32, loads)
+    v_n = (v_n_ptr + begin * D).to(gl.pointer_type(gl.int32), bitcast=True) + piece * 4 + within
+    n_s = gl.arange(0, EACH, layout=gl.SliceLayout(1, once))[:, None] * PLACES
+    n_s = n_s + gl.arange(0, PLACES, layout=gl.SliceLayout(0, once))[None, :]
+    v_slots = gl.allocate_shared_memory(
+        gl.int32, [SLOTS, EACH, PLACES, PIECES, 4], gl.SwizzledSharedLayout(1, 1, 1, [3, 2, 1, 0])
+    )
+    s_slots = gl.allocate_shared_memory(gl.float32, [SLOTS, EACH, PLACES], gl.SwizzledSharedLayout(1, 1, 1, [1, 0]))
+    for step in gl.static_range(SLOTS - 1):
+        ask(v_n, v_slots, step, N, n_v, H * (D // 2))
+        ask(s_n_ptr + begin, s_slots, step, N, n_s, H)
+        async_copy.commit_group()
+
+    n = gl.arange(0, EACH, layout=gl.SliceLayout(1, weights))[:, None] * PLACES
+    n = n + gl.arange(0, PLACES, layout=gl.SliceLayout(0, weights))[None, :]
+    m = gl.full([PLACES], float("-inf"), gl.float32, gl.SliceLayout(0, weights))
+    total = gl.full([PLACES], 0.0, gl.float32, gl.SliceLayout(0, weights))
+    v = gl.full([PLACES, PIECES, 8], 0.0, gl.float32, sums)
+    for step in range(gl.cdiv(N, STEP)):
+        async_copy.wait_group(SLOTS - 2)  # a group a step, an empty one too
+        pairs = v_slots.index(step % SLOTS).load(loads)
+        s = s_slots.index(step % SLOTS).load(weights)
+        ask(v_n, v_slots, step + SLOTS - 1, N, n_v, H * (D // 2))
+        ask(s_n_ptr + begin, s_slots, step + SLOTS - 1, N, n_s, H)
+        async_copy.commit_group()
+
+        s = gl.where(n + step * STEP < N, s, float("-inf"))  # padding is empty: it weighs 0
+        m_new = gl.maximum(m, gl.max(s, 0))
+        shift = gl.where(m_new == float("-inf"), 0.0, m_new)  # (-inf) - (-inf) is NaN, (-inf) - 0 is not
+        w = gl.exp2(s - shift[None, :])
+        keep = gl.exp2(m - shift)
+        live = gl.convert_layout(w > 0, gl.SliceLayout(2, gl.SliceLayout(3, loads)), assert_trivial=True)
+        pairs = gl.where(live[:, :, None][:, :, :, None], pairs, 0)  # 0 * NaN is NaN
+        more = gl.sum(w[:, :, None][:, :, :, None] * values(pairs, dtype), 0)
+        scaled = gl.convert_layout(keep, gl.SliceLayout(1, gl.SliceLayout(2, sums)), assert_trivial=True)
+        v = v * scaled[:, None][:, :, None] + more
+        total = total * keep + gl.sum(w, 0)
+        m = m_new
+
+    m_all = gl.max(m, 0)  # the places merge
+    w = gl.exp2(m - gl.where(m_all == float("-inf"), 0.0, m_all))
+    total = gl.sum(total * w, 0)
+    total = gl.where(m_all == float("-inf"), 1.0, total)
+    w = gl.convert_layout(w, gl.SliceLayout(1, gl.SliceLayout(2, sums)), assert_trivial=True)
+    v = gl.sum(v * w[:, None][:, :, None], 0) / total
+    row = gl.program_id(0).to(gl.int64)
+    rows: gl.constexpr = gl.SliceLayout(0, sums)  # [PIECES, 8]
+    d = gl.arange(0, PIECES, layout=gl.SliceLayout(1, rows))[:, None] * 8
+    d = d + gl.arange(0, 8, layout=gl.SliceLayout(0, rows))[None, :]
+    gl.store(v_ptr + row * D + d, v.to(dtype))
+    gl.store(s_ptr + row, m_all + gl.log2(total))
+
+
+@functools.cache
+def is_hopper(device: torch.device) -> bool:
+    """Was measured."""
+    return torch.cuda.get_device_capability(device)[0] == 9
+
+
+def fetches_ahead(v: torch.Tensor) -> bool:
+    """Whether merge_ahead_kernel takes the contiguous v[S, N, H, D], and is faster."""
+    S, N, H, D = v.shape
+    if not (v.is_cuda and v.dtype in (torch.float16, torch.bfloat16) and D in (64, 128, 256) and is_hopper(v.device)):
+        return False
+    return v.data_ptr() % 16 == 0 and N >= MANY and S * H in ROWS
+
+
 def merge_states(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Merges the N states of every position and head.
 
@@ -232,17 +388,18 @@ def merge_states(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.
     out_s = torch.empty((S, H), dtype=torch.float32, device=v.device)
     if S == 0:
         return out_v, out_s
+    v, s = v.contiguous(), s.contiguous()
+    if fetches_ahead(v):
+        warps = min(4, triton.next_power_of_2(triton.cdiv(512, S * H)))
+        merge_ahead_kernel[(S * H,)](v, s, out_v, out_s, N, H, D, EACH, SLOTS, num_warps=warps)
+        return out_v, out_s
     BLOCK_N, BLOCK_H, BLOCK_D, warps = tile_of_states(N, H, S * H, D)
     tiles = head_tiles(H, D, BLOCK_N, BLOCK_H, BLOCK_D)
     if 0 < N <= FEW:
-        few_states_kernel[(S, tiles)](
-            v.contiguous(), s.contiguous(), out_v, out_s, H, D, N, BLOCK_H, BLOCK_D, num_warps=warps
-        )
+        few_states_kernel[(S, tiles)](v, s, out_v, out_s, H, D, N, BLOCK_H, BLOCK_D, num_warps=warps)
     else:
         programs = (S * tiles, 1 if BLOCK_N <= STEP else triton.cdiv(D, BLOCK_D))
-        merge_states_kernel[programs](
-            v.contiguous(), s.contiguous(), out_v, out_s, N, H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps
-        )
+        merge_states_kernel[programs](v, s, out_v, out_s, N, H, D, BLOCK_N, BLOCK_H, BLOCK_D, num_warps=warps)
     return out_v, out_s
 
 

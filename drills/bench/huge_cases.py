@@ -146,6 +146,7 @@ CASES = (
     _case("merge_state_in_place", (*_TWO, ((140_000,), "mask")), (0,) * 5),
     _case("merge_states", (((1_100, 512, 32, 128), _X), ((1_100, 512, 32), _S)), (0, 0)),
     _case("merge_states", (((140_000, 4, 32, 128), _X), ((140_000, 4, 32), _S)), (0, 0)),
+    _case("merge_states", (((16, 35_000, 32, 128), _X), ((16, 35_000, 32), _S)), (0, 0)),
     BenchCase("variable_length_merge_states", "560000 32 128", _runs, _sample_runs),
     BenchCase("attend_shared", "2200000 8 128", _shared, _sample_shared),
     BenchCase("attend_paged", "70400 2 16 8 128", _paged, _sample_paged),
