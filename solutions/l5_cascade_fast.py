@@ -167,7 +167,7 @@ def multi_level_cascade(
         pays = 2 * reads[i] >= sum(reads) or (items > multiprocessors(q) and not warps)
         if level[1].shape[0] - 1 >= max(2, q.shape[0]) and pays and scale > 0 and copies(q, kv_heads):
             own[i] = described_own(q, kv_cache)
-    parts, many, small, left = [], [], 0, multiprocessors(q)
+    parts, many, taken, small, left = [], [], [], 0, multiprocessors(q)
     for i, level in enumerate(levels):
         groups, keys = level[1].shape[0] - 1, mean_keys(level, kv_cache)
         programs = groups * kv_heads * row_blocks(q, triton.cdiv(q.shape[0], groups) * q.shape[1] // kv_heads)
@@ -180,20 +180,19 @@ def multi_level_cascade(
             parts.append(max(1, min(room // programs, keys // 256)))
         else:
             parts.append(own_splits(q, groups, keys, kv_heads, sum(reads[i + 1 :]), own[i] is not None))
-        if groups == 1 or many[i]:
-            left -= programs * parts[i]
-        else:
-            small += programs * parts[i]
+        taken.append(programs * parts[i] if groups == 1 or many[i] else 0)
+        left -= taken[i]
+        small += programs * parts[i] - taken[i]
     late = left < 0 and small > 8 * multiprocessors(q)
     order = sorted(range(len(levels)), key=lambda i: late and many[i])
-    taken = multiprocessors(q) - left if two_blocks(q, kv_heads) else 0
     v, s = workspace(q, sum(parts))
     first = 0
     for place, i in enumerate(order):
         end = first + parts[i]
         states = v[:, first:end], s[:, first:end]
         if q.shape[0] and own[i] is not None:
-            launch_own(q, own[i], kv_cache, levels[i], scale, *states, place > 0, taken)
+            ahead = sum(taken[one] for one in order[:place]) if two_blocks(q, kv_heads) else 0
+            launch_own(q, own[i], kv_cache, levels[i], scale, *states, place > 0, ahead)
         elif q.shape[0]:
             launch_paged(q, kv_cache, levels[i], scale, *states, place > 0, 64 if bulk(q) else 0)
         first = end
