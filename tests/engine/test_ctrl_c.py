@@ -52,7 +52,7 @@ def test_afterwards_ctrl_c_is_what_it_was():
 def test_while_python_loads_it_is_silent_and_in_a_command_one_line(tmp_path, body, code, said):
     package = tmp_path / "drills"
     (package / "report").mkdir(parents=True)
-    for name in ("commands", "ctrl_c", "errors", "report/words", "report/console"):
+    for name in ("commands", "ctrl_c", "errors", "leaving", "report/words", "report/console"):
         shutil.copy(ROOT / "drills" / f"{name}.py", package / f"{name}.py")
     shutil.copy(ROOT / "drills" / "cli.py", package / "real.py")
     stop = "import os, signal\ndef arguments(parser): pass\ndef run(*_): os.kill(os.getpid(), signal.SIGINT)\n"

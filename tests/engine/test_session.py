@@ -1,6 +1,10 @@
 """From a request to a grade: what counts as passed, failed, not started and not run."""
 
+import gc
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import tiny_lesson
@@ -54,6 +58,22 @@ def outcomes(grade, exercise=0):
 
 def failure(grade, exercise=0):
     return next(test.failure for test in grade.lessons[0].exercises[exercise].tests if test.failure)
+
+
+def test_no_garbage_is_sought_among_what_torch_is_made_of():
+    text = "import gc; from drills import session\nwith session.loading(): import torch; print(gc.isenabled())\n"
+    text += "print(gc.isenabled(), gc.get_freeze_count() > 100_000, sum(one['collections'] for one in gc.get_stats()))"
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", text], cwd=root, capture_output=True, text=True, check=True)
+    ends, frozen, collections = done.stdout.split()[1:]
+    assert done.stdout.split()[0] == "False" and (ends, frozen) == ("True", "True") and int(collections) < 100
+
+
+def test_a_process_that_has_torch_keeps_its_collector(grade):
+    before = gc.get_freeze_count()
+    with session.loading():
+        assert gc.isenabled()
+    assert gc.get_freeze_count() == before
 
 
 def test_the_solution_passes_whole(grade):
