@@ -150,9 +150,9 @@ class Run:
         elif not self.request.gate or self.request.level not in (None, "compile"):
             self.gate_off = "not asked for"
         else:
+            self.nursery.branch("compile")  # loads Triton's compiler while this process gets ready
             from drills.instruments.gate import CompileGate
 
-            self.nursery.branch("compile")  # loads Triton's compiler while this process gets ready
             asked = self.request
             self.gate = CompileGate(
                 self._fork_gate,

@@ -15,7 +15,8 @@ refuses Python that is no kernel. It goes there with so many of its specialisati
 shared memory, registers, spills, access widths and TF32) takes ten times as long: 0.18 s. It is made of one
 specialisation of each family, the one with the largest tile a thread and the most known alignment, which needs the most
 shared memory and registers and has the widest accesses; of several if none has the largest of all extents, unless all
-tiles are small. A family is a kernel with its flags, and with what its sizes and types decide in its text:
+tiles are small. Which those are is known once the tests have gone on to another exercise: until then nothing of theirs
+goes past the front end. A family is a kernel with its flags, and with what its sizes and types decide in its text:
 
 - if it (or a helper that it calls) uses tl.dot: by warps, stages, and values of 16 bits or of more;
 - if it uses atomics: by warps, stages, and the types of what they may change (all, where that is not clear);
@@ -58,9 +59,6 @@ SECONDS = {Depth.FRONT: 0.02, Depth.TILES: 0.06, Depth.LOWERED: 0.2, Depth.FULL:
 LANE_S = 0.15
 """Seconds of one core that a compilation and one more process take."""
 
-POLL_S, IDLE_S = 0.05, 5.0
-"""Seconds after which a lane looks for work that has come of age; and where none comes so."""
-
 MOST_SPECS = 1000
 MOST_STARTS = 24
 TOO_MANY = f"its tests need more than {MOST_SPECS} compilations: pass sizes as arguments, not as tl.constexpr"
@@ -101,6 +99,7 @@ class CompileGate:
         self.starts = 0
         self.patient = patient
         self.waiting: str | None = None
+        self.going_on: str | None = None
         self.closing = False
 
     def submit(self, file: Path, exercise: str, launches: Sequence[Launch]) -> None:
@@ -115,6 +114,8 @@ class CompileGate:
         if sha256 not in self.texts:
             self.texts[sha256] = Text(data)
         before = self.plan.count(exercise)
+        with self.changed:
+            self.going_on = exercise
         for launch in launches:
             try:
                 spec = checked(launch)
@@ -133,7 +134,7 @@ class CompileGate:
 
         What is not finished by then is reported as not compiled.
         """
-        self.waiting = exercise
+        self.waiting, self.going_on = exercise, None
         until = time.monotonic() + timeout
         while True:
             self._staff()
@@ -156,7 +157,7 @@ class CompileGate:
 
     def _add(self, exercise: str, entry: Entry) -> None:
         with self.changed:
-            if self.plan.add(exercise, entry, time.monotonic()) is None:
+            if self.plan.add(exercise, entry) is None:
                 return
             for arch in ARCHS:
                 for depth in Depth:
@@ -171,11 +172,17 @@ class CompileGate:
             mine.append(CompileReport(kernel="?", target=f"sm_{ARCHS[0]}", ok=False, kind=kind, error=error))
 
     def _staff(self) -> None:
-        """As many lanes as the work needs. Starts processes, so it runs in the caller's thread only."""
+        """As many lanes as the work needs; while tests go on, one core is theirs.
+
+        Starts processes, so it runs in the caller's thread only.
+        """
         self.lanes = [lane for lane in self.lanes if lane.is_alive()]
+        most = max(1, min(self.most_lanes, len(os.sched_getaffinity(0)) - (self.waiting is None)))
+        if len(self.lanes) >= most:
+            return
         with self.changed:
             work = self.plan.open(self.waiting if self.patient else None)
-        while len(self.lanes) < self._lanes_for(work) and self.starts < MOST_STARTS and not self.closing:
+        while len(self.lanes) < min(most, lanes_for(work)) and self.starts < MOST_STARTS and not self.closing:
             self.starts += 1
             try:
                 lane = Lane(self.start(), self._take, self._done)
@@ -187,22 +194,14 @@ class CompileGate:
             with self.changed:
                 self.plan.give_up("no process to compile in could be started")
 
-    def _lanes_for(self, work: list[tuple[Entry, int, Depth]]) -> int:
-        """How many processes the work is worth. While tests go on, one core is theirs."""
-        if not work:
-            return 0
-        seconds = sum(SECONDS[depth] for _, _, depth in work)
-        cores = len(os.sched_getaffinity(0)) - (self.waiting is None)
-        return max(1, min(self.most_lanes, cores, round(seconds / LANE_S / 2)))
-
     def _take(self) -> Compilation | None:
         """For lanes: the next thing to ask; None when the gate closes."""
         with self.changed:
             while not self.closing:
-                job = self.plan.next(time.monotonic(), self.waiting, self.waiting if self.patient else None)
+                job = self.plan.next(self.waiting if self.patient else None, self.going_on)
                 if job is not None:
                     return job
-                self.changed.wait(IDLE_S if self.patient else POLL_S)
+                self.changed.wait()
         return None
 
     def _done(self, job: Compilation, answer: Any) -> None:
@@ -213,3 +212,9 @@ class CompileGate:
             self.changed.notify_all()
         if made.kind in LASTING:
             self.store.put(job.entry.data, job.entry.spec, made.target, job.depth, {**answer, "id": 0})
+
+
+def lanes_for(work: list[tuple[Entry, int, Depth]]) -> int:
+    """How many processes the work is worth."""
+    seconds = sum(SECONDS[depth] for _, _, depth in work)
+    return max(1, round(seconds / LANE_S / 2)) if work else 0

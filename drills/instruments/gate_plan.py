@@ -25,9 +25,6 @@ ARCHS = (90, 80)
 FRONT_ARCH = 80
 """The target whose front end every kernel passes; the other's takes all that this one's takes."""
 
-SETTLE_S = 0.4
-"""Seconds without a larger one after which a family's largest goes past the front end before it is asked for."""
-
 ROOM = SHARED[FRONT_ARCH] // 24
 """Elements of 8 bytes of which three may be in the older target's shared memory at a time, in every stage of a loop."""
 
@@ -171,7 +168,7 @@ class Plan:
         self.thorough = thorough
         self.figures = figures
         self.entries: dict[tuple[str, str], Entry] = {}
-        self.largest: dict[tuple[str, str, int], list[tuple[Entry, float]]] = {}
+        self.largest: dict[tuple[str, str, int], list[Entry]] = {}
         self.halves: dict[tuple[str, str, int, int], list[Entry]] = {}
         self.exercises: dict[str, dict[tuple[str, str], Entry]] = {}
         self.fronts: dict[str, tuple[Any, list[Entry]]] = {}
@@ -182,7 +179,7 @@ class Plan:
         """How many distinct specialisations the exercise has."""
         return len(self.exercises.get(exercise, {}))
 
-    def add(self, exercise: str, entry: Entry, now: float) -> Entry | None:
+    def add(self, exercise: str, entry: Entry) -> Entry | None:
         """Note a specialisation; gives it back if it is a new one. What an exercise had of an older file is dropped."""
         mine = self.exercises.setdefault(exercise, {})
         key = (entry.sha256, entry.spec.text)
@@ -194,8 +191,8 @@ class Plan:
         mine[key] = self.entries.setdefault(key, entry)
         one = mine[key]
         best = self.largest.setdefault((entry.sha256, *self.family(one)), [])
-        if not any(other.stands_for(one) for other, _ in best):
-            best[:] = [(other, at) for other, at in best if not one.stands_for(other)] + [(one, now)]
+        if not any(other.stands_for(one) for other in best):
+            best[:] = [other for other in best if not one.stands_for(other)] + [one]
         if one.spec.reads_half and (one.plain or one.multiplies):
             self.halves.setdefault(one.kin, []).append(one)
         return mine[key] if fresh else None
@@ -218,7 +215,7 @@ class Plan:
         first = self._first()
         best = {
             (id(entry), arch): self._depth(entry, arch, id(entry) in first)
-            for entry, _ in self._largest()
+            for entry in self._largest()
             for arch in ARCHS
             if self.thorough or not entry.told_by(arch, id(entry) in first)
         }
@@ -241,14 +238,14 @@ class Plan:
             return Depth.FULL
         return Depth.TILES if entry.fits_beside(self.halves.get(entry.kin, []), arch) else Depth.LOWERED
 
-    def _largest(self) -> Iterator[tuple[Entry, float]]:
-        """The largest of all families, and since when they are."""
+    def _largest(self) -> Iterator[Entry]:
+        """The largest of all families."""
         return (one for family in self.largest.values() for one in family)
 
     def _first(self) -> set[int]:
         """The ids of those that come first among the largest of their kernels' families."""
         first: dict[tuple[str, str, int], Entry] = {}
-        for entry, _ in self._largest():
+        for entry in self._largest():
             first[entry.kernel] = max(first.get(entry.kernel, entry), entry, key=lambda other: other.spec.rank)
         return set(map(id, first.values()))
 
@@ -284,15 +281,15 @@ class Plan:
             if id(entry) in mine and not entry.has(arch, depth) and (arch, depth) not in entry.asked
         ]
 
-    def next(self, now: float, waiting: str | None = None, only: str | None = None) -> Compilation | None:
+    def next(self, only: str | None = None, going_on: str | None = None) -> Compilation | None:
         """The next compilation to give out, None if there is nothing for now. Settles what needs no asking.
 
-        waiting: the exercise whose reports are waited for. only: nothing else than this exercise's is given out.
+        only: nothing else than this exercise's is given out. going_on: the exercise that launches more, perhaps larger
+        ones: nothing of it goes past the front end yet.
         """
-        since = {id(entry): at for entry, at in self._largest()}
-        urgent = self._of(waiting) if waiting is not None else ()
+        unsettled = self._of(going_on) if going_on is not None else ()
         for entry, arch, depth in self.open(only):
-            if depth is not Depth.FRONT and id(entry) not in urgent and now - since[id(entry)] < SETTLE_S:
+            if depth is not Depth.FRONT and id(entry) in unsettled:
                 continue
             entry.asked.add((arch, depth))
             known = self._foregone(entry)

@@ -31,26 +31,27 @@ CHANGES_NAMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef
 class Store:
     """Answers in a folder; None for the folder keeps nothing. The folder is made when it is first needed.
 
-    refusals: whether answers that something does not compile are kept too.
+    refusals: whether answers that something does not compile are kept too. What a run puts there is for later runs.
     """
 
     def __init__(self, folder: Path | None, refusals: bool = True) -> None:
         self.folder = folder
         self.refusals = refusals
         self.written = 0
-        self.found = self._has_any()
         try:
             self.version = f"{metadata.version('triton')} {ours()}"
         except metadata.PackageNotFoundError:
             self.folder = None
+        self.there = self._names()
 
     def get(self, data: bytes, spec: Spec, target: str, depth: Depth) -> Any:
         """The answer kept for this specialisation of a kernel in the file `data`; None if there is none."""
-        if self.folder is None or not self.found:
-            return None
-        for good in (True, False):
+        for good in (True, False) if self.there else ():
+            path = self._path(data, spec, target, depth, good)
+            if path.name not in self.there:
+                continue
             try:
-                with self._path(data, spec, target, depth, good).open("rb") as file:
+                with path.open("rb") as file:
                     answer = json.loads(file.read(MAX_FILE + 1))
             except (OSError, ValueError):
                 continue
@@ -70,7 +71,6 @@ class Store:
             partial.write_text(text)
             partial.replace(path)
             self.written += 1
-            self.found = True
         except OSError:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
@@ -84,18 +84,18 @@ class Store:
             for file in files[: max(0, len(files) - MAX_FILES)]:
                 file.unlink(missing_ok=True)
 
-    def _has_any(self) -> bool:
-        """Whether there is any answer: where none is, none is looked for."""
+    def _names(self) -> frozenset[str]:
+        """The files in the folder."""
         try:
-            return self.folder is not None and any(self.folder.iterdir())
+            return frozenset(os.listdir(self.folder) if self.folder is not None else ())
         except OSError:
-            return False
+            return frozenset()
 
     def _path(self, data: bytes, spec: Spec, target: str, depth: Depth, good: bool) -> Path:
-        code = kernels_only(data) if good else data
+        code = digest(kernels_only(data) if good else data)
         what = spec.anywhere if good else spec.text
         place = [nth(data, spec.kernel, spec.line), named(data, spec)] if good else 0
-        parts = [FORMAT, self.version, hashlib.sha256(code).hexdigest(), what, place, target, depth]
+        parts = [FORMAT, self.version, code, what, place, target, depth]
         return self.folder / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]}.json"
 
 
@@ -104,6 +104,12 @@ def ours() -> str:
     """What the gate itself is: its answers are not those of another version's."""
     texts = (path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
+
+
+@functools.lru_cache(maxsize=32)
+def digest(text: bytes) -> str:
+    """What stands for a text in names."""
+    return hashlib.sha256(text).hexdigest()
 
 
 @functools.lru_cache(maxsize=4)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import math
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +16,7 @@ from drills.instruments import constants, gate_advice, gate_binary
 from drills.instruments.constants import closure_of, encode, tupled
 from drills.instruments.gate_binary import accesses, figures, statements
 from drills.instruments.gate_depth import Depth
-from drills.instruments.gate_plan import SETTLE_S, Entry, Plan
+from drills.instruments.gate_plan import Entry, Plan
 from drills.instruments.gate_report import CompileReport, main_width, width_advice
 from drills.instruments.gate_spec import Malformed, Spec, checked
 from drills.instruments.gate_store import kernels_only
@@ -48,7 +47,7 @@ def entry(one: Spec, text: bytes = b"") -> Entry:
 def plan(*specs: Spec, text: bytes = b"", thorough: bool = False) -> Plan:
     made = Plan(1.0, thorough)
     for one in specs:
-        made.add("x", entry(one, text), 0.0)
+        made.add("x", entry(one, text))
     return made
 
 
@@ -223,12 +222,13 @@ def test_a_product_counts_where_it_is_reached():
     assert Text(b"tl.dot(").says(1, PRODUCTS)
 
 
-def test_machine_code_waits_for_a_larger_one_unless_its_exercise_is_waited_for():
-    made = plan(spec())
-    assert made.next(SETTLE_S / 2) is None
-    assert made.next(SETTLE_S / 2, waiting="y") is None
-    assert made.next(SETTLE_S / 2, waiting="x").depth is FULL
-    assert made.next(SETTLE_S * 2).depth is FULL
+def test_machine_code_waits_until_its_exercise_launches_no_more():
+    made = plan(spec(), spec(signature={"B": (C, 64)}))
+    assert made.next(going_on="x").depth is FRONT
+    assert made.next(going_on="x") is None
+    assert made.next(only="y") is None
+    assert made.next(going_on="y").depth is FULL
+    assert made.next().depth is FULL
 
 
 def test_a_refusal_by_the_front_end_needs_no_machine_code():
@@ -245,8 +245,8 @@ def test_a_refusal_by_the_front_end_needs_no_machine_code():
 def test_an_older_file_of_the_same_path_is_forgotten():
     made = Plan(1.0, False)
     old, new = entry(spec()), replace_sha(entry(spec()))
-    made.add("x", old, time.monotonic())
-    made.add("x", new, time.monotonic())
+    made.add("x", old)
+    made.add("x", new)
     assert list(made.exercises["x"].values()) == [new]
 
 
@@ -377,7 +377,7 @@ def in_file(line: str, help: str = "x", **more: object) -> Entry:
 )
 def test_a_plain_kernel_gets_machine_code_for_one_target(line):
     made = Plan(1.0, False)
-    made.add("x", in_file(line), 0.0)
+    made.add("x", in_file(line))
     assert wanted(made) == [(0, 80, FRONT), (0, 90, FULL)]
 
 
@@ -406,14 +406,14 @@ def test_a_plain_kernel_gets_machine_code_for_one_target(line):
 )
 def test_what_a_target_may_lack_is_compiled_for_both(unlike):
     made = Plan(1.0, False)
-    made.add("x", unlike, 0.0)
+    made.add("x", unlike)
     assert wanted(made) == [(0, 80, FULL), (0, 90, FULL)]
 
 
 @pytest.mark.parametrize("shared, more", [(166_912, []), (166_913, [(0, 80, LOWERED)])])
 def test_a_plain_kernel_that_needs_more_than_the_older_target_has_is_compiled_for_it_too(shared, more):
     made, one = Plan(1.0, False), in_file("tl.store(s, x)")
-    made.add("x", one, 0.0)
+    made.add("x", one)
     one.settle(90, FULL, {"ok": True, "figures": {"shared": shared}})
     assert wanted(made) == sorted([*([] if more else [(0, 80, FRONT)]), (0, 90, FULL), *more])
 
@@ -425,7 +425,7 @@ def products(*differing: dict) -> tuple[Plan, list[Entry]]:
     """A plan of specialisations of a kernel with tl.dot, and these."""
     made, all_of_them = Plan(1.0, False), [in_file("tl.dot(x, x)", **dict(more)) for more in differing]
     for one in all_of_them:
-        made.add("x", one, 0.0)
+        made.add("x", one)
     return made, all_of_them
 
 
@@ -479,7 +479,7 @@ def further_of(line: str, *differing: dict) -> list[tuple[int, int, Depth]]:
     """What is wanted beyond the front end of the kernel with this line."""
     made = Plan(1.0, False, figures=False)
     for more in differing:
-        made.add("x", in_file(line, **dict(more)), 0.0)
+        made.add("x", in_file(line, **dict(more)))
     return further(made)
 
 
@@ -514,7 +514,7 @@ def test_tiles_that_fit_in_any_case_are_one_family():
 def test_without_figures_no_machine_code_is_made_of_what_it_cannot_refuse():
     def asks(line: str) -> list[tuple[int, int, Depth]]:
         made = Plan(1.0, False, figures=False)
-        made.add("x", in_file(line), 0.0)
+        made.add("x", in_file(line))
         return further(made)
 
     assert asks("tl.store(s, x)") == asks("tl.dot(x, x)") == [(0, 90, LOWERED)]
@@ -524,14 +524,14 @@ def test_without_figures_no_machine_code_is_made_of_what_it_cannot_refuse():
 def test_a_front_end_that_took_it_for_one_exercise_is_not_asked_for_another():
     made, (one,) = products({"signature": {"D": (C, 7)}})
     one.settle(80, FRONT, takes(0))
-    made.add("y", in_file("tl.dot(x, x)", signature={"D": (C, 7)}, divisible="v"), 0.0)
+    made.add("y", in_file("tl.dot(x, x)", signature={"D": (C, 7)}, divisible="v"))
     assert not [which for which, _, depth in wanted(made) if which == 1 and depth is FRONT]
 
 
 def test_a_front_end_that_refused_it_for_one_exercise_is_asked_for_another():
     made, (one,) = products({"signature": {"D": (C, 7)}})
     one.settle(80, FRONT, {"ok": False, "error": "no"})
-    made.add("y", in_file("tl.dot(x, x)", signature={"D": (C, 7)}, divisible="v"), 0.0)
+    made.add("y", in_file("tl.dot(x, x)", signature={"D": (C, 7)}, divisible="v"))
     assert (1, 80, FRONT) in wanted(made)
 
 
