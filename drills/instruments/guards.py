@@ -151,8 +151,8 @@ class Buffer:
         for _, _, placed, _ in self.views:
             same = torch.empty(0, dtype=placed.dtype, device=self.device)
             same.set_(rest.untyped_storage(), placed.storage_offset(), placed.size(), placed.stride())
-            raw = torch.full((placed.element_size(),), self.poison, dtype=torch.uint8, device=self.device)
-            bits(unrepeated(same)).copy_(raw.view(BITS[placed.element_size()])[0])
+            count = placed.element_size()
+            bits(unrepeated(same)).fill_(int.from_bytes(bytes([self.poison] * count), "little", signed=count > 1))
         return (rest != self.poison).nonzero().flatten()
 
     def _written(self, name: str, tensor: torch.Tensor, where: str, count: int) -> Finding:

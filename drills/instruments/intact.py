@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from ctypes import c_size_t, c_uint64, sizeof
 from operator import is_, itemgetter
-from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, FunctionType, ModuleType, WrapperDescriptorType
 from typing import Any
 
 import numpy as np
@@ -73,9 +73,10 @@ OF_TORCH = ("equal", "empty", "full", "zeros", "cat", "as_tensor", "tensor", "co
 
 LEFT_ASIDE = "triton.language.extra"
 CACHED = type(functools.cache(len))
-HELD = (FunctionType, BuiltinFunctionType, CACHED, type, ModuleType)
+HELD = (FunctionType, BuiltinFunctionType, WrapperDescriptorType, CACHED, type, ModuleType)
 
 _whole, _kind = all, type
+_unequal, _both, _nonzero = np.not_equal, np.logical_and, np.ndarray.nonzero
 _builtin = frozenset(vars(builtins))
 
 
@@ -131,13 +132,13 @@ class Intact:
         self.functions = functions
         self.owners = range(len(owners))
         passing = set(map(id, swapped))
-        self.steady = [at for at, number in enumerate(owners) if number not in passing]
+        self.steady = np.array([number not in passing for number in owners], bool)
         self.known = self.changes.now()
 
     def changed(self, codes: bool = True) -> str:
         """The name that stands for something else by now; "" if none does. codes: look into the functions too."""
         now = self.changes.now()
-        changed = [at for at in self.owners if now[at] != self.known[at]] if now else self.owners
+        changed = _places(_unequal(now, self.known)) if now.size else self.owners
         if lost := self._another(changed):
             return lost
         self.known = now
@@ -155,10 +156,9 @@ class Intact:
                 return f"{name}.{min(methods & space.keys())}"
         return self._inside() if codes else ""
 
-    def meanwhile(self, now: list[int]) -> str:
+    def meanwhile(self, now: np.ndarray) -> str:
         """Whose names were changed since `changed` was asked, except those that are swapped for a launch."""
-        changed = [at for at in self.steady if now[at] != self.known[at]]
-        return self.changes.first_of(changed)
+        return self.changes.first_of(_places(_both(_unequal(now, self.known), self.steady)) if now.size else [])
 
     def _another(self, owners: Iterable[int]) -> str:
         """A name of these that stands for something else, or a new one; "" if there is none."""
@@ -196,18 +196,18 @@ class Changes:
         for _, owner in self.owners:
             settle(owner)
         self.names = [set(vars(owner)) for _, owner in self.owners]
-        self.numbers = [c_uint64.from_address(id(_dict_of(owner)) + NUMBER_AT) for _, owner in self.owners]
+        self.memory, self.places = _words_at([id(_dict_of(owner)) + NUMBER_AT for _, owner in self.owners])
 
-    def now(self) -> list[int]:
+    def now(self) -> np.ndarray:
         """As they are."""
-        return [one.value for one in self.numbers]
+        return self.memory[self.places]
 
-    def since(self, before: list[int]) -> str:
+    def since(self, before: np.ndarray) -> str:
         """Whose names were changed since then, even if they are by now what they were; "" if nobody's were.
 
         A part of a package that is imported meanwhile gets a name in it.
         """
-        return self.first_of([at for at, (then, now) in enumerate(zip(before, self.now(), strict=True)) if then != now])
+        return self.first_of(_places(_unequal(before, self.now())))
 
     def first_of(self, changed: list[int]) -> str:
         """The name of the first of these in which nothing was imported; "" if there is none."""
@@ -264,6 +264,21 @@ def _content(cell: CellType) -> Any:
         return None
 
 
+def _words_at(addresses: list[int], size: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Memory as words, and which of them lie at these addresses. size: bytes that are looked at from each one on."""
+    if not addresses:
+        return np.zeros(0, np.uintp), np.zeros(0, int)
+    word, base = sizeof(c_size_t), min(addresses)
+    span = (max(addresses) - base + max(size, word)) // word
+    memory = np.frombuffer((c_size_t * span).from_address(base), np.uintp)
+    return memory, np.array([(one - base) // word for one in addresses])
+
+
+def _places(holds: np.ndarray) -> list[int]:
+    """Where it holds."""
+    return _nonzero(holds)[0].tolist()
+
+
 class Held:
     """What each of these objects holds: a function its code, a cell its content.
 
@@ -276,13 +291,7 @@ class Held:
         self.held = [get(one) for one in objects]
         word = sizeof(c_size_t)
         self.numbers = np.array([0 if one is None else id(one) for one in self.held], np.uintp).tobytes()
-        if not objects:
-            self.memory, self.places = np.zeros(0, np.uintp), np.zeros(0, int)
-            return
-        base = min(map(id, objects))
-        span = (max(map(id, objects)) - base + size) // word
-        self.memory = np.frombuffer((c_size_t * span).from_address(base), np.uintp)
-        starts = np.array([(id(one) - base) // word for one in objects])
+        self.memory, starts = _words_at(list(map(id, objects)), size)
         places = (starts + at for at in range(size // word))
         self.places = next((one for one in places if self._words(one) == self.numbers), None)
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from drills.instruments import bytecode
 from drills.instruments.constants import exactly
+from drills.instruments.identity import identity
 
 LONGEST = 80
 """Characters of a constant, or of a type's name, that are told; of a longer one the first and a digest."""
@@ -68,13 +69,13 @@ class Vocabulary:
     def __init__(self) -> None:
         modules = {name: one for name, one in list(sys.modules.items()) if isinstance(one, ModuleType)}
         language = [one for name, one in modules.items() if name == "triton" or name.startswith(LANGUAGE[0])]
-        self.words = {id(word): word for one in language for word in (one, *vars(one).values())}
+        self.words = {identity(word): word for one in language for word in (one, *vars(one).values())}
         self.called = {number: _own_name(word) for number, word in self.words.items()}
         classes = [vars(one).values() for name, one in modules.items() if name.startswith(LANGUAGE)]
         kinds = {kind for held in classes for kind in held if isinstance(kind, type)}
         self.classes = frozenset(kind for kind in kinds if kind.__module__.startswith(LANGUAGE))
         self.usual = frozenset().union(*(_own(word) for word in self.words.values() if type(word) in self.classes))
-        self.maths = {id(one): name for name, one in vars(math).items() if callable(one)}
+        self.maths = {identity(one): name for name, one in vars(math).items() if callable(one)}
         self.dtype = type(modules["torch"].float32) if "torch" in modules else None
 
     def names(
@@ -82,7 +83,7 @@ class Vocabulary:
         function: FunctionType,
         given: dict[str, Any],
         code: Callable = code_of,
-        reached: Callable[[FunctionType], None] = id,
+        reached: Callable[[FunctionType], None] = identity,
     ) -> dict[str, str]:
         """Of a kernel's function and all that it calls: "name in function" → what it is. Triton's words are left out.
 
@@ -98,9 +99,9 @@ class Vocabulary:
             waiting += self._within(value)
         while waiting:
             one = waiting.pop()
-            if id(one) in seen:
+            if identity(one) in seen:
                 continue
-            seen[id(one)] = one
+            seen[identity(one)] = one
             reached(one)
             namesakes[one.__name__] += 1
             place = f"{one.__name__} {namesakes[one.__name__]}" if namesakes[one.__name__] > 1 else one.__name__
@@ -121,9 +122,9 @@ class Vocabulary:
         if isinstance(value, (tuple, list)):
             told = f"({', '.join(self.text(one, True) for one in value)})"
             return _short(f"a Python list {told}" if isinstance(value, list) else told)
-        if id(value) in self.maths:
-            return f"math.{self.maths[id(value)]}"
-        if id(value) in self.words and not (typed and kind.__name__ == "dtype" and kind in self.classes):
+        if identity(value) in self.maths:
+            return f"math.{self.maths[identity(value)]}"
+        if identity(value) in self.words and not (typed and kind.__name__ == "dtype" and kind in self.classes):
             return ""
         if kind in self.classes:
             inner = getattr(value, "fn", None)
@@ -132,7 +133,7 @@ class Vocabulary:
                 return f"{inner.__name__}, line {inner.__code__.co_firstlineno}{python}{self.meddled(value)}"
             if kind.__name__ != "constexpr":
                 return _short(str(value))
-            return self.text(value.value, True) or f"{WORD} {self.called[id(value.value)]}"
+            return self.text(value.value, True) or f"{WORD} {self.called[identity(value.value)]}"
         if kind is ModuleType:
             return _short(f"module {value.__name__}")
         return str(value) if kind is self.dtype else _short(f"a Python {kind.__name__}")
@@ -147,7 +148,7 @@ class Vocabulary:
 
     def _renamed(self, path: str, word: Any) -> str:
         """What a word of Triton's is called by itself, where a name of another kind stands for it."""
-        own = self.called.get(id(word), path)
+        own = self.called.get(identity(word), path)
         return f"{WORD} {own}" if "." not in path and type(word) is not ModuleType and own != path else ""
 
     def _within(self, value: Any) -> list[FunctionType]:
@@ -155,7 +156,7 @@ class Vocabulary:
         kind = type(value)
         if isinstance(value, (tuple, list)):
             return [one for item in value for one in self._within(item)]
-        if id(value) in self.words or kind not in self.classes:
+        if identity(value) in self.words or kind not in self.classes:
             return []
         inner = getattr(value, "value" if kind.__name__ == "constexpr" else "fn", None)
         return [inner] if type(inner) is FunctionType else self._within(inner) if inner is not None else []

@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from drills.instruments.identity import identity
+
 EMPTY = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "resize_", "empty_permuted"}
 NEW = {"zeros", "ones", "full", "arange", "eye", "linspace", "scalar_tensor"}
 BROUGHT = {"lift_fresh", "lift_fresh_copy"}
@@ -59,9 +61,9 @@ def _all() -> Iterator[Operation]:
             yield Operation(func, name, func._op, func.is_view, written_by(func))
 
 
-_known = {id(one.itself): one for one in _all()}
+_known = {identity(one.itself): one for one in _all()}
 
 
 def of_torch(func: Any) -> Operation | None:
     """What is known of an operation that torch is told to call; None if it is none of these."""
-    return _known.get(id(func))
+    return _known.get(identity(func))

@@ -179,6 +179,8 @@ class Provenance:
         book = self.book(address(tensor))
         if book is None:
             return 0
+        if book.flags is not None and not (book.filled or book.brought):
+            return numel(tensor)
         flags = self.flags(tensor)
         good = flags & (KERNEL | COPY) if book.brought else (flags == 0) | (flags & (KERNEL | COPY) > 0)
         return int(torch.count_nonzero(good))

@@ -13,6 +13,7 @@ import pytest
 import triton.language as tl
 from triton.runtime import interpreter as plain
 
+from drills.instruments.identity import identity
 from drills.instruments.interpreter import operators, shortcuts
 from drills.instruments.interpreter.language import Language
 from drills.instruments.interpreter.meaning import Meaning, Semantic
@@ -135,7 +136,7 @@ def test_a_kernel_gets_our_reduction_under_every_name(semantic, name):
     """Triton patches two modules at once; its own way calls a combine function for each element, 50 ms a reduction."""
     table = Language(semantic, Meaning(semantic)).table
     for module in (tl, tl.core):
-        assert table[id(module), name][2].__module__.startswith("drills."), module.__name__
+        assert table[identity(module), name][2].__module__.startswith("drills."), module.__name__
 
 
 def test_a_pointer_keeps_where_it_came_from(semantic):
@@ -155,7 +156,7 @@ DUNDERS = [f"__{name}__" for name in operators.TABLE] + [f"__r{name}__" for name
 def operator_pair(semantic, table, name):
     """What a kernel's tensors have, and Triton's own on the same builder."""
     theirs, plainly = vars(tl.tensor)[name], plain.TritonSemantic(semantic.builder)
-    return table[id(tl.tensor), name][2], lambda *operands: theirs(*operands, _semantic=plainly)
+    return table[identity(tl.tensor), name][2], lambda *operands: theirs(*operands, _semantic=plainly)
 
 
 @pytest.mark.parametrize("name", DUNDERS)

@@ -64,7 +64,8 @@ class Machine:
 
     loaded: the graded file's names as they were once it was loaded; told: what it had set by then. taken: what each
     function of the launch is run with. looked_up: names that the code of functions for constants looks up outside
-    itself. frame: of the learner's function that runs, if it has been looked for. left: workspaces of earlier calls.
+    itself. frame: of the learner's function that runs, and its file, if they have been looked for. left: workspaces of
+    earlier calls.
     """
 
     def __init__(self, builder: Builder, language: Language, meaning: Meaning) -> None:
@@ -84,7 +85,7 @@ class Machine:
         self.told: dict[str, str] = {}
         self.settings = Settings()
         self.words = Vocabulary()
-        self.frame: FrameType | None = None
+        self.frame: tuple[FrameType, str] | None = None
         self.left = Left()
 
     def run(self, kernel: Any, args: tuple, grid: Any, keywords: dict[str, Any]) -> None:
@@ -206,16 +207,18 @@ class Machine:
         It is looked for once a program, and once in each function that the kernel calls: Python tells its audit hooks
         of every look.
         """
-        frame = self.frame
+        if self.frame is not None:
+            frame, file = self.frame
+            return frame.f_lineno, file
+        frame = sys._getframe(2)
+        while frame is not None and not self._is_learners(frame):
+            frame = caller(frame)
         if frame is None:
-            frame = sys._getframe(2)
-            while frame is not None and not self._is_learners(frame):
-                frame = caller(frame)
-            if frame is None:
-                return None, ""
-            if not frame.f_code.co_name.startswith("<"):  # a part of an expression ends before its function does
-                self.frame = frame
-        return frame.f_lineno, frame.f_code.co_filename
+            return None, ""
+        code = frame.f_code
+        if not code.co_name.startswith("<"):  # a part of an expression ends before its function does
+            self.frame = frame, code.co_filename
+        return frame.f_lineno, code.co_filename
 
     def _is_learners(self, frame: FrameType) -> bool:
         ours = _builtins_of(frame) is self.meaning.builtins
@@ -268,6 +271,11 @@ class Taken:
     keywords: dict[str, Any] | None
 
 
+def made_of(handle: Any, data: np.ndarray, dtype: Any, attr: dict[str, Any] | None = None) -> None:
+    """A value of the interpreter's, without a check of its own work."""
+    handle.data, handle.dtype, handle.attr = data, dtype, {} if attr is None else attr
+
+
 def fixed(value: Any) -> Any:
     """A constant that nobody else holds: what a tl.constexpr stands for can be changed."""
     if type(value) is tl.constexpr:
@@ -302,7 +310,7 @@ def replace(machine: Machine) -> None:
     plain.interpreter_builder = machine.builder
     plain.interpreter_semantic = machine.meaning.semantic
     plain._get_np_dtype = numpy_types()
-    plain.TensorHandle.__post_init__ = lambda handle: None  # a check of the interpreter's own work, for every value
+    plain.TensorHandle.__init__ = made_of
     Autotuner._bench = first_is_best
     swapped = [owner for owner, _ in machine.language.by_owner]
     machine.intact = Intact(machine.builder, machine.meaning.semantic, swapped=swapped)

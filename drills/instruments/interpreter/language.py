@@ -11,6 +11,7 @@ from typing import Any
 import triton.language as tl
 from triton.runtime import interpreter as plain
 
+from drills.instruments.identity import identity
 from drills.instruments.interpreter.arithmetic import wide
 from drills.instruments.interpreter.device import replacements
 from drills.instruments.interpreter.meaning import Meaning, Semantic
@@ -40,12 +41,12 @@ class Language:
             plain._patch_lang_core(module, self)  # of either module it patches both
         for module in (tl, tl.core):
             for name, value in (("range", meaning.range), ("reduce", self._reduce), ("associative_scan", self._scan)):
-                self.ours[id(getattr(module, name))] = value
+                self.ours[identity(getattr(module, name))] = value
                 self.set_attr(module, name, value)
         for owner in (tl.tensor, tl.math, tl.core.tensor_descriptor_base):
             self._builtins(owner)
         plain._patch_lang_tensor(tl.tensor, self)
-        replaced = Operators(semantic).replacements(lambda name: self.table[id(tl.tensor), name][2])
+        replaced = Operators(semantic).replacements(lambda name: self.table[identity(tl.tensor), name][2])
         for name, value in replaced.items():
             self.set_attr(tl.tensor, name, value)
         self.types = Types()
@@ -54,7 +55,7 @@ class Language:
         self.set_attr(tl.block_type, "to_ir", lambda block, builder: block)
         self.set_attr(tl.core, "_unwrap_if_constexpr", unwrapping(tl.core._unwrap_if_constexpr))
         for module, name, own, ours in replacements(semantic):
-            self.ours[id(own)] = ours
+            self.ours[identity(own)] = ours
             self.set_attr(module, name, ours)
         for name in OPERATORS:
             self.set_attr(tl.constexpr, name, yielding(getattr(tl.constexpr, name)))
@@ -66,7 +67,7 @@ class Language:
             ("associative_scan", lambda tensor, *args, **named: self._scan(tensor, *args, **named)),
         ):
             self.set_attr(tl.tensor, name, value)
-        owners = {id(owner): owner for owner, _, _ in self.table.values()}
+        owners = {identity(owner): owner for owner, _, _ in self.table.values()}
         self.by_owner = [
             (owner, {name: value for one, name, value in self.table.values() if one is owner})
             for owner in owners.values()
@@ -74,7 +75,7 @@ class Language:
 
     def set_attr(self, owner: Any, name: str, value: Any) -> None:
         """Note a replacement; the interpreter's own patchers call this too."""
-        self.table[id(owner), name] = (owner, name, value)
+        self.table[identity(owner), name] = (owner, name, value)
 
     def names(self, seen: dict[str, Any]) -> dict[str, Any]:
         """The names that a kernel sees: constants as plain numbers, builtins that were imported by name as ours."""
@@ -83,7 +84,7 @@ class Language:
     def _name(self, value: Any) -> Any:
         if isinstance(value, tl.constexpr):
             return constant(tl.core._unwrap_if_constexpr(value))
-        return self.ours.get(id(value), value)
+        return self.ours.get(identity(value), value)
 
     def truth(self, tensor: Any) -> bool:
         """A tensor as a condition: one element as it is; a block as the interpreter takes it, as true."""
@@ -124,8 +125,8 @@ class Language:
         for name in dir(owner):
             member = getattr(owner, name)
             if tl.core.is_builtin(member) or takes_semantic(member):
-                self.ours[id(member)] = self._spoken(member)
-                self.set_attr(owner, name, self.ours[id(member)])
+                self.ours[identity(member)] = self._spoken(member)
+                self.set_attr(owner, name, self.ours[identity(member)])
 
     def _spoken(self, member: Any) -> Any:
         semantic = self.semantic

@@ -13,6 +13,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter as plain
 
+from drills.instruments.identity import identity
 from drills.instruments.interpreter.shortcuts import (
     DTYPES,
     FLOAT32,
@@ -97,31 +98,34 @@ class Operators:
         def operator(lhs: Any, rhs: Any) -> Any:
             if type(rhs) is tl.constexpr:
                 rhs = rhs.value
-            if id(lhs.handle.dtype) in kinds:
-                made = self._combined(lhs, rhs, operation, kinds, result, turned)
+            number = identity(lhs.handle.dtype)
+            if number in kinds:
+                made = self._combined(lhs, number, rhs, operation, kinds, result, turned)
             else:
                 made = self._moved(lhs, rhs) if adds else None
             return original(lhs, rhs) if made is None else made
 
         return operator
 
-    def _combined(self, lhs: Any, rhs: Any, operation: Any, kinds: frozenset, result: Any, turned: bool) -> Any:
-        """The tensor of what `operation` gives, None if Triton must do it."""
+    def _combined(
+        self, lhs: Any, number: int, rhs: Any, operation: Any, kinds: frozenset, result: Any, turned: bool
+    ) -> Any:
+        """The tensor of what `operation` gives, None if Triton must do it. number: the left side's type."""
         scalar, left = lhs.handle.dtype, lhs.handle.data
-        dtype, many, like = DTYPES[id(scalar)], lhs.type.is_block(), lhs
+        dtype, many, like = DTYPES[number], isinstance(lhs.type, tl.block_type), lhs
         if type(rhs) is not tl.tensor:
-            right = values_of(rhs, id(scalar), dtype)
+            right = values_of(rhs, number, dtype)
             if right is None:
                 return None
         else:
             right = rhs.handle.data
             if rhs.handle.dtype is not scalar:
-                scalar = WIDER.get(frozenset((id(scalar), id(rhs.handle.dtype))))
-                if id(scalar) not in kinds:
+                scalar = WIDER.get(frozenset((number, identity(rhs.handle.dtype))))
+                if identity(scalar) not in kinds:
                     return None
-                dtype = DTYPES[id(scalar)]
+                dtype = DTYPES[identity(scalar)]
                 left, right = left.astype(dtype, copy=False), right.astype(dtype, copy=False)
-            if rhs.type.is_block() and not (many and left.shape == right.shape):
+            if isinstance(rhs.type, tl.block_type) and not (many and left.shape == right.shape):
                 many, like = True, rhs
         if left.dtype is not dtype or right.dtype is not dtype:
             return None
@@ -137,7 +141,7 @@ class Operators:
         """A pointer, or a block of them, moved by integers; None if Triton must do it."""
         if type(offsets) is not tl.tensor:
             return None
-        if id(offsets.handle.dtype) not in LIMITS or not pointers.handle.dtype.is_ptr():
+        if identity(offsets.handle.dtype) not in LIMITS or not pointers.handle.dtype.is_ptr():
             return None
         try:
             handle = self.semantic.builder.create_addptr(pointers.handle, offsets.handle)
@@ -161,7 +165,7 @@ class Operators:
     def _typed(self, handle: Any, many: bool) -> Any:
         """A tensor of a handle, a block or not."""
         scalar, shape = handle.dtype, handle.data.shape
-        key = (id(scalar), many, shape)
+        key = (identity(scalar), many, shape)
         parts = self.parts.get(key)
         if parts is None:
             made = self.semantic.tensor(handle, tl.block_type(scalar, list(shape)) if many else scalar)

@@ -12,6 +12,8 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter as plain
 
+from drills.instruments.identity import identity
+
 ADDRESS = np.dtype(np.uint64)
 
 
@@ -32,7 +34,7 @@ class Types:
         blocks, kept = self.blocks, self.kept
 
         def construct(block: Any, element_ty: Any, shape: Any) -> None:
-            key = (id(element_ty), *[one.value if type(one) is tl.constexpr else one for one in shape])
+            key = (identity(element_ty), *[one.value if type(one) is tl.constexpr else one for one in shape])
             parts = blocks.get(key)
             if parts is None:
                 original(block, element_ty, shape)

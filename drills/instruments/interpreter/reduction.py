@@ -12,6 +12,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter as plain
 
+from drills.instruments.identity import identity
 from drills.instruments.interpreter.arithmetic import narrow_float, numpy_type
 from drills.instruments.interpreter.floats import folded, from_bf16, to_bf16
 
@@ -89,9 +90,9 @@ def _folded(language: Any, arrays: list[np.ndarray], types: list, at: int, combi
 def _quick(array: np.ndarray, dtype: Any, at: int, combine: Any) -> np.ndarray | None:
     """Triton's own combine functions by one numpy call, where that gives the same."""
     extremes = {
-        id(standard._elementwise_max): (np.fmax, np.maximum),
-        id(standard._elementwise_min): (np.fmin, np.minimum),
-    }.get(id(combine))
+        identity(standard._elementwise_max): (np.fmax, np.maximum),
+        identity(standard._elementwise_min): (np.fmin, np.minimum),
+    }.get(identity(combine))
     if extremes is not None and not narrow_float(dtype):
         return extremes[0 if dtype.is_floating() else 1].reduce(array, axis=at, keepdims=True)
     if combine is not standard._sum_combine:

@@ -14,7 +14,9 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter as plain
 
-INT1, INT32, INT64, FLOAT32 = (id(kind) for kind in (tl.int1, tl.int32, tl.int64, tl.float32))
+from drills.instruments.identity import identity
+
+INT1, INT32, INT64, FLOAT32 = (identity(kind) for kind in (tl.int1, tl.int32, tl.int64, tl.float32))
 """Triton's own types by identity: to compare two of them takes it as long as to add."""
 
 DTYPES = {
@@ -29,7 +31,7 @@ WIDER = {
     frozenset({INT64, FLOAT32}): tl.float32,
 }
 ELEMENTS = frozenset(
-    id(kind)
+    identity(kind)
     for kind in (tl.float16, tl.bfloat16, tl.float32, tl.float64, tl.int8, tl.int16, tl.int32, tl.int64, tl.uint8)
 )
 """Of which memory is loaded as it is."""
@@ -38,7 +40,7 @@ LIMITS = {INT32: 1 << 31, INT64: 1 << 63}
 NUMBERS = frozenset({INT32, INT64, FLOAT32})
 SIGNED = frozenset(LIMITS)
 INTEGERS = frozenset({INT1, INT32, INT64})
-FLOATS = frozenset(id(kind) for kind in (tl.float16, tl.bfloat16, tl.float32))
+FLOATS = frozenset(identity(kind) for kind in (tl.float16, tl.bfloat16, tl.float32))
 CASTS = frozenset(
     [(one, other) for one in INTEGERS for other in NUMBERS if one != other]
     + [pair for kind in FLOATS - {FLOAT32} for pair in ((kind, FLOAT32), (FLOAT32, kind))]
@@ -51,7 +53,7 @@ def common(lhs: Any, rhs: Any) -> Any:
     if type(lhs) is not tl.tensor or type(rhs) is not tl.tensor:
         return next((one.type.scalar for one in (lhs, rhs) if type(one) is tl.tensor), None)
     left, right = lhs.type.scalar, rhs.type.scalar
-    return left if left is right else WIDER.get(frozenset({id(left), id(right)}))
+    return left if left is right else WIDER.get(frozenset({identity(left), identity(right)}))
 
 
 def values_of(one: Any, scalar: int, dtype: np.dtype) -> Any:
@@ -76,10 +78,10 @@ def kind_of(scalar: Any, shape: tuple[int, ...], *operands: Any) -> Any:
 def at_once(semantic: Any, lhs: Any, rhs: Any, operation: Any, kinds: frozenset[int], result: Any) -> Any:
     """The tensor that `operation` gives, None if Triton must do it. result: its scalar type, None for the operands'."""
     scalar = common(lhs, rhs)
-    if id(scalar) not in kinds:
+    if identity(scalar) not in kinds:
         return None
-    dtype = DTYPES[id(scalar)]
-    left, right = values_of(lhs, id(scalar), dtype), values_of(rhs, id(scalar), dtype)
+    dtype = DTYPES[identity(scalar)]
+    left, right = values_of(lhs, identity(scalar), dtype), values_of(rhs, identity(scalar), dtype)
     if left is None or right is None:
         return None
     try:
@@ -92,7 +94,7 @@ def at_once(semantic: Any, lhs: Any, rhs: Any, operation: Any, kinds: frozenset[
 
 def moved(semantic: Any, pointers: Any, offsets: Any) -> Any:
     """A pointer, or a block of them, moved by signed integers; None if Triton must do it."""
-    if type(pointers) is not tl.tensor or type(offsets) is not tl.tensor or id(offsets.type.scalar) not in LIMITS:
+    if type(pointers) is not tl.tensor or type(offsets) is not tl.tensor or identity(offsets.type.scalar) not in LIMITS:
         return None
     scalar = pointers.type.scalar
     if not scalar.is_ptr():
@@ -121,10 +123,10 @@ def shortened(name: str, operation: Any, kinds: frozenset[int], result: Any = No
 def chosen(semantic: Any, condition: Any, lhs: Any, rhs: Any) -> Any:
     """`where` of numbers; None if Triton must do it."""
     scalar = common(lhs, rhs)
-    if id(scalar) not in NUMBERS or type(condition) is not tl.tensor or condition.type.scalar is not tl.int1:
+    if identity(scalar) not in NUMBERS or type(condition) is not tl.tensor or condition.type.scalar is not tl.int1:
         return None
-    dtype, holds = DTYPES[id(scalar)], condition.handle.data
-    left, right = values_of(lhs, id(scalar), dtype), values_of(rhs, id(scalar), dtype)
+    dtype, holds = DTYPES[identity(scalar)], condition.handle.data
+    left, right = values_of(lhs, identity(scalar), dtype), values_of(rhs, identity(scalar), dtype)
     if left is None or right is None or not isinstance(holds, np.ndarray) or holds.dtype != np.bool_:
         return None
     try:
@@ -136,13 +138,13 @@ def chosen(semantic: Any, condition: Any, lhs: Any, rhs: Any) -> Any:
 
 def filling(other: Any, element: Any, shape: tuple[int, ...]) -> Any:
     """What masked-off lanes of a load get, from a scalar: a handle of this type and shape; None if Triton must say."""
-    if type(other) is not tl.tensor or other.type.is_block() or id(other.handle.dtype) not in (INT32, FLOAT32):
+    if type(other) is not tl.tensor or other.type.is_block() or identity(other.handle.dtype) not in (INT32, FLOAT32):
         return None
     value = other.handle.data.item()
     if value == 0 and math.copysign(1, value) > 0:
         return plain.TensorHandle(np.zeros(shape, plain._get_np_dtype(element)), element)
-    if element is tl.float32 or (id(element) in LIMITS and id(other.handle.dtype) == INT32):
-        return plain.TensorHandle(np.full(shape, value, DTYPES[id(element)]), element)
+    if element is tl.float32 or (identity(element) in LIMITS and identity(other.handle.dtype) == INT32):
+        return plain.TensorHandle(np.full(shape, value, DTYPES[identity(element)]), element)
     return None
 
 
@@ -151,7 +153,7 @@ def loaded(semantic: Any, pointers: Any, mask: Any, other: Any) -> Any:
     if type(pointers) is not tl.tensor or not pointers.handle.dtype.is_ptr():
         return None
     element, shape, many = pointers.handle.dtype.element_ty, pointers.handle.data.shape, pointers.type.is_block()
-    if id(element) not in ELEMENTS:
+    if identity(element) not in ELEMENTS:
         return None
     if mask is None and other is None:
         made = semantic.builder.create_load(pointers.handle, None, None, False)
@@ -195,17 +197,17 @@ class Shortcuts:
         kind, before, wanted = input.type, input.type.scalar, dst_ty.scalar
         if before is wanted:
             return input
-        if fp_downcast_rounding is not None or (id(before), id(wanted)) not in CASTS:
+        if fp_downcast_rounding is not None or (identity(before), identity(wanted)) not in CASTS:
             return super().cast(input, dst_ty, fp_downcast_rounding)
         handle = self.builder.cast_impl(input.handle, wanted)
         return self.tensor(handle, tl.block_type(wanted, list(kind.shape)) if kind.is_block() else wanted)
 
     def full(self, shape: Any, value: Any, dtype: Any) -> Any:
         """A block of one number."""
-        if not shape or id(dtype) not in NUMBERS or type(value) not in (int, float):
+        if not shape or identity(dtype) not in NUMBERS or type(value) not in (int, float):
             return super().full(shape, value, dtype)
-        held = DTYPES[id(dtype)]
-        number = values_of(value or 0, id(dtype), held)  # Triton's zero has no sign
+        held = DTYPES[identity(dtype)]
+        number = values_of(value or 0, identity(dtype), held)  # Triton's zero has no sign
         if number is None:
             return super().full(shape, value, dtype)
         return self.tensor(plain.TensorHandle(np.full(shape, number, held), dtype), tl.block_type(dtype, list(shape)))
@@ -215,12 +217,13 @@ class Shortcuts:
         operands = lhs, rhs, acc
         if imprecise is not None or type(precision) is not str or any(type(one) is not tl.tensor for one in operands):
             return super().dot(lhs, rhs, acc, precision, imprecise, out_dtype)
-        kinds = [id(one.handle.dtype) for one in operands]
-        key = (*kinds, *((one.type.is_block(), one.handle.data.shape) for one in operands), precision, id(out_dtype))
+        kinds = [identity(one.handle.dtype) for one in operands]
+        shapes = ((one.type.is_block(), one.handle.data.shape) for one in operands)
+        key = (*kinds, *shapes, precision, identity(out_dtype))
         if key in self.products:
             return self.tensor(self.builder.create_dot(lhs.handle, rhs.handle, acc.handle, precision, 0), acc.type)
         made = super().dot(lhs, rhs, acc, precision, imprecise, out_dtype)
-        if FLOATS.issuperset((*kinds, id(out_dtype))):
+        if FLOATS.issuperset((*kinds, identity(out_dtype))):
             self.products.add(key)
         return made
 
