@@ -181,7 +181,7 @@ class CompileGate:
         if len(self.lanes) >= most:
             return
         with self.changed:
-            work = self.plan.open(self.waiting if self.patient else None)
+            work = self.plan.open(self.waiting if self.patient else None, self.going_on)
         while len(self.lanes) < min(most, lanes_for(work)) and self.starts < MOST_STARTS and not self.closing:
             self.starts += 1
             try:

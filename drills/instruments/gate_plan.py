@@ -272,25 +272,25 @@ class Plan:
         others = [one for one in self.entries.values() if one.sha256 in files and one not in mine]
         return [one for one in others if any(made.ok for (arch, _), made in one.done.items() if arch == FRONT_ARCH)]
 
-    def open(self, only: str | None = None) -> list[tuple[Entry, int, Depth]]:
-        """What is wanted and neither known nor given out. only: of this exercise."""
+    def open(self, only: str | None = None, going_on: str | None = None) -> list[tuple[Entry, int, Depth]]:
+        """What is wanted and neither known nor given out. only: of this exercise.
+
+        going_on: the exercise that launches more, perhaps larger ones: nothing of it goes past the front end yet.
+        """
         mine = self._of(only) if only is not None else set(map(id, self.entries.values()))
+        unsettled = self._of(going_on) if going_on is not None else ()
         return [
             (entry, arch, depth)
             for entry, arch, depth in self.wanted(only)
-            if id(entry) in mine and not entry.has(arch, depth) and (arch, depth) not in entry.asked
+            if id(entry) in mine
+            and not (depth > Depth.FRONT and id(entry) in unsettled)
+            and not entry.has(arch, depth)
+            and (arch, depth) not in entry.asked
         ]
 
     def next(self, only: str | None = None, going_on: str | None = None) -> Compilation | None:
-        """The next compilation to give out, None if there is nothing for now. Settles what needs no asking.
-
-        only: nothing else than this exercise's is given out. going_on: the exercise that launches more, perhaps larger
-        ones: nothing of it goes past the front end yet.
-        """
-        unsettled = self._of(going_on) if going_on is not None else ()
-        for entry, arch, depth in self.open(only):
-            if depth is not Depth.FRONT and id(entry) in unsettled:
-                continue
+        """The first of what is open, None if there is nothing for now. Settles what needs no asking."""
+        for entry, arch, depth in self.open(only, going_on):
             entry.asked.add((arch, depth))
             known = self._foregone(entry)
             if known is None:

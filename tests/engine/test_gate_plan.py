@@ -225,7 +225,7 @@ def test_a_product_counts_where_it_is_reached():
 def test_machine_code_waits_until_its_exercise_launches_no_more():
     made = plan(spec(), spec(signature={"B": (C, 64)}))
     assert made.next(going_on="x").depth is FRONT
-    assert made.next(going_on="x") is None
+    assert made.next(going_on="x") is None and made.open(going_on="x") == []
     assert made.next(only="y") is None
     assert made.next(going_on="y").depth is FULL
     assert made.next().depth is FULL
