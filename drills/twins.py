@@ -141,9 +141,10 @@ def _step(what: str) -> str:
 def other_values(args: Args, rng: torch.Generator) -> Args | None:
     """The same call with other values, or None if it has none to change, or too much memory.
 
-    Each value is drawn between two others of its tensor, or of its column where there are rows of rows; zeros,
-    infinities and NaN stay where they are. So what is empty stays empty, signs and sizes stay in their range (a column
-    of q and k that carries the score is no other column's, with which it would cancel), and a right answer stays right.
+    Each value keeps its sign, and its size is drawn between those of two others of its tensor, or of its column where
+    there are rows of rows; zeros, infinities and NaN stay where they are. So what is empty stays empty, signs and sizes
+    stay in their range, and a right answer stays right. (A column of q and k that carries the score is no other
+    column's, with which it would cancel; and where it is ±400 it stays so: in between, scores are rounded once more.)
     """
     storages: dict[int, torch.Tensor] = {}
     made: dict[int, torch.Tensor] = {}
@@ -172,10 +173,11 @@ def _redrawn(tensor: torch.Tensor, rng: torch.Generator) -> bool:
     columns = once.shape[-1] if once.dim() > 2 and once.numel() > once.shape[-1] else 1
     old = once.double().reshape(-1, columns)
     free = old.isfinite() & (old != 0)
-    one, two = (old.gather(0, _shuffled(free, rng)) for _ in range(2))
+    one, two = (old.abs().gather(0, _shuffled(free, rng)) for _ in range(2))
     share = torch.rand(old.shape, generator=rng, dtype=torch.float64)
     places = (~free).to(torch.int8).argsort(stable=True, dim=0)  # of each column, those that are free come first
-    drawn = torch.where(free.gather(0, places), one * share + two * (1 - share), old.gather(0, places))
+    kept = old.gather(0, places)
+    drawn = torch.where(free.gather(0, places), (one * share + two * (1 - share)) * kept.sign(), kept)
     new, old = (x.reshape(once.shape) for x in (old.scatter(0, places, drawn).to(tensor.dtype), old))
     once.copy_(new)
     return not torch.equal(new.double().nan_to_num(), old.nan_to_num())

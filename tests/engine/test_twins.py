@@ -100,6 +100,17 @@ def test_a_column_that_carries_the_score_stays_its_own():
     assert twins[1][0, 0, 3] == 0.0 and bool((twins[1][1:, 0, 3] >= 1.0).all())
 
 
+def test_values_keep_their_signs_and_a_column_of_one_size_its_size():
+    """Between 400 and -400 a score is rounded once more than 400 times 600 is, and now and then too far."""
+    q = torch.randn(4, 2, 8, generator=torch.Generator().manual_seed(2))
+    q[..., 0] = torch.tensor([400.0, -400.0])
+    (twin,) = other_values((q,), torch.Generator().manual_seed(1))
+    assert torch.equal(twin[..., 0], q[..., 0])
+    assert torch.equal(twin.sign(), q.sign()) and int((twin != q).sum()) > 40
+    sizes, drawn = q[..., 1:].abs(), twin[..., 1:].abs()
+    assert bool((drawn <= sizes.amax((0, 1))).all() and (drawn >= sizes.amin((0, 1))).all())
+
+
 def test_views_of_one_memory_are_that_in_a_twin_too():
     x = torch.randn(4, 6)
     left, right = other_values((x[:, :3], x[:, 3:]), torch.Generator().manual_seed(1))
