@@ -7,6 +7,7 @@ xfail or a deselection never does.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -162,10 +163,23 @@ def is_compile(item: pytest.Item) -> bool:
 
 
 def title(item: pytest.Item) -> str:
-    """ "test_two_states_merge_as_one[float16]" as a learner reads it: "two states merge as one, float16"."""
+    """ "test_two_states_merge_as_one[float16]" as a learner reads it: "two states merge as one, float16".
+
+    pytest joins the values of several parameters with hyphens. A number goes with the name of its parameter: "N = 5".
+    """
     name, _, case = item.name.removeprefix("test_").partition("[")
-    words = name.replace("_", " ")
-    return f"{words}, {case.removesuffix(']')}" if case else words
+    words, values = name.replace("_", " "), re.split(r"(?<=[^-])-", case.removesuffix("]"))
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    if len(values) == len(parameters):
+        values = [_value(*parameter, text) for parameter, text in zip(parameters.items(), values, strict=True)]
+    return ", ".join([words, *filter(None, values)])
+
+
+def _value(name: str, value: object, text: str) -> str:
+    """A parameter's value, which pytest calls `text`; what has no name is called by its parameter's and a number."""
+    if re.fullmatch(rf"{re.escape(name)}\d+", text):
+        return f"{name} = {value}"
+    return f"{name} = {text}" if re.fullmatch(r"-?\d[\d.^]*", text) else text
 
 
 def result_of(test: GradedTest, report: pytest.TestReport, error: BaseException | None) -> TestResult | None:

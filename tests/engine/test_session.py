@@ -5,11 +5,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tiny_lesson
 
-from drills import session
+from drills import graded_tests, session
 from drills.report.model import LEVELS
 from drills.report.verdict import exit_code
 from drills.sandbox.nursery import Nursery
@@ -96,11 +97,28 @@ def test_two_repositories_graded_in_one_process_have_their_own_tests(grade, tmp_
 def test_titles_are_sentences(grade):
     titles = [test.title for test in grade(exercises=("double",)).lessons[0].exercises[0].tests]
     assert titles[:4] == [
-        "twice the input, 5",
-        "twice the input, 16",
-        "twice the input, 33",
+        "twice the input, n = 5",
+        "twice the input, n = 16",
+        "twice the input, n = 33",
         "an empty input gives an empty result",
     ]
+
+
+@pytest.mark.parametrize(
+    "name, parameters, words",
+    [
+        ("test_no_key", {}, "no key"),
+        ("test_rows[float16-lse2]", {"dtype": 0, "function": "lse2"}, "rows, float16, lse2"),
+        ("test_parts[0-2]", {"L": 0, "num_splits": 2}, "parts, L = 0, num_splits = 2"),
+        ("test_far[-2^100-lse]", {"top": 1.0, "function": "lse"}, "far, top = -2^100, lse"),
+        ("test_shift[-60000.0--0.5]", {"shift": -60000.0, "by": -0.5}, "shift, shift = -60000.0, by = -0.5"),
+        ("test_pages[3-lengths1]", {"page_size": 3, "lengths": (38,)}, "pages, page_size = 3, lengths = (38,)"),
+        ("test_pages[no-rows]", {"indptr": [0]}, "pages, no, rows"),
+    ],
+)
+def test_a_test_s_values_are_named_in_its_title(name, parameters, words):
+    item = SimpleNamespace(name=name, **({"callspec": SimpleNamespace(params=parameters)} if parameters else {}))
+    assert graded_tests.title(item) == words
 
 
 def test_one_exercise_alone(grade):
@@ -257,7 +275,7 @@ def test_progress_is_told_before_each_test(grade):
     seen = []
     grade(exercises=("double",), progress=seen.append)
     assert [one.done for one in seen] == list(range(6)) and seen[0].total == 6
-    assert (seen[0].lesson, seen[0].exercise, seen[0].title) == ("l91_tiny", "double", "twice the input, 5")
+    assert (seen[0].lesson, seen[0].exercise, seen[0].title) == ("l91_tiny", "double", "twice the input, n = 5")
 
 
 def test_the_users_pytest_settings_do_not_matter(grade, monkeypatch):
