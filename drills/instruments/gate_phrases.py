@@ -23,6 +23,7 @@ PYTHON_ONLY = {
     "dict": "names of their own",
     "set": "names of their own",
     "str": "a tl.constexpr",
+    "breakpoint": "--debug to stop there, and take it out afterwards",
 }
 """Python functions that a kernel does not know → what to write instead."""
 

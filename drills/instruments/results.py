@@ -83,12 +83,13 @@ def checked(
             finding.likely += " A size of 1 needs one."
     for finding in found if not launched else ():
         if finding.kind == "unwritten":
-            finding.likely = NOT_LAUNCHED
+            finding.likely = NOT_FILLED if shortcut else NOT_LAUNCHED
     return found
 
 
 UNWRITTEN = "Some program must store every element: check the grid, and the mask of the store."
 NOT_LAUNCHED = "No kernel was launched: the function does that, with a grid, kernel[(programs,)](...)."
+NOT_FILLED = "No kernel was launched. An input of size 0 needs none, but then the result must be filled: torch.full."
 UNWRITTEN_STRIDES = (
     "The result is not contiguous: store with its strides. torch.empty_like keeps those of its argument, torch.empty "
     "makes it contiguous."

@@ -10,6 +10,8 @@ from drills.report.model import Failure
 if TYPE_CHECKING:
     from drills.instruments.gate import CompileReport
 
+PRECISION = "products of float32 that keep float32's precision"
+
 
 def compiled(reports: Sequence[CompileReport]) -> Failure | None:
     """None if there are reports and every one of them is of a launch that compiles."""
@@ -22,12 +24,13 @@ def compiled(reports: Sequence[CompileReport]) -> Failure | None:
         )
     for report in reports:
         if not report.ok:
+            rounded = report.kind == "compile_tf32"
             return Failure(
                 report.kind or "compile_error",
                 "compile",
                 called=f"{report.target}, {report.kernel}({report.specialisation})",
                 got=report.error,
-                expected=f"{report.kernel} compiles for {report.target}",
+                expected=PRECISION if rounded else f"{report.kernel} compiles for {report.target}",
                 likely=report.advice,
                 line=report.line,
                 source=report.source,

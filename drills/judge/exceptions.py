@@ -92,10 +92,27 @@ ADVICE = (
         "failed to specialize argument of type",
         "A kernel takes tensors and numbers: no list, no NumPy array.",
     ),
+    ("RuntimeError", "needs the grader's --debug", "Add --debug to the command below, or take the breakpoint out."),
+    ("EOFError", "", "Nobody is there to type while it is graded: write the value here, or use --debug."),
     (
         "RuntimeError",
         "outside of the scope of a kernel",
         "A kernel is launched with a grid, kernel[(M,)](...): without one, only another kernel can call it.",
+    ),
+    (
+        "AssertionError",
+        "must have equal ranks",
+        "tl.dot multiplies two tables, [M, K] by [K, N]. One row by each row of a table is tl.sum(q[None, :] * k, 1).",
+    ),
+    (
+        "AssertionError",
+        "equal reduction dimensions",
+        "tl.dot multiplies [M, K] by [K, N]: turn the second one with tl.trans, if it is stored row by row.",
+    ),
+    (
+        "AssertionError",
+        "operands must be same dtype",
+        "tl.dot takes two blocks of one dtype: cast one to the other's, p.to(v.dtype). Its sums are float32 anyway.",
     ),
     ("AssertionError", "not compiled with CUDA", DEVICE),
     ("RuntimeError", "no NVIDIA driver", DEVICE),

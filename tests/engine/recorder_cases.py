@@ -494,6 +494,11 @@ def an_input_of_size_0_needs_no_kernel():
 
 
 @case
+def an_input_of_size_0_and_a_result_that_is_not_filled():
+    return seen(lambda x: torch.empty(2), {"x": torch.ones(2, 0)})
+
+
+@case
 def results_from_numpy():
     def function(x):
         masked_copy(x)

@@ -21,6 +21,7 @@ def kernel_{number}(x, n, B: tl.constexpr):
 
 CALLS = {
     "sum": "v = sum((v, v))",
+    "breakpoint": "breakpoint()",
     "abs": "v = abs(v)",
     "round": "v = round(v)",
     "pow": "v = pow(v, 2)",

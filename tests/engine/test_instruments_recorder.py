@@ -95,6 +95,9 @@ FOUND = {
     "a_launch_is_noted": [("unwritten", "result 0[5]: 1 of 5 elements is never written, the first at [4]")],
     "a_result_without_a_kernel": [("not_triton", "result 0[3] was written by no launched kernel")],
     "nothing_is_launched": [("unwritten", "result 0[3]: 3 of 3 elements are never written, the first at [0]")],
+    "an_input_of_size_0_and_a_result_that_is_not_filled": [
+        ("unwritten", "result 0[2]: 2 of 2 elements are never written, the first at [0]")
+    ],
     "a_size_of_1_without_a_kernel": [
         ("not_triton", "result 0[1, 3] was written by no launched kernel; none was launched for v[1, 3]")
     ],
@@ -145,6 +148,8 @@ STRIDED = "It is not contiguous: multiply each index by its stride, or use .cont
 
 LIKELY = {
     "nothing_is_launched": "No kernel was launched: the function does that, with a grid, kernel[(programs,)](...).",
+    "an_input_of_size_0_and_a_result_that_is_not_filled": "No kernel was launched. An input of size 0 needs none, but "
+    "then the result must be filled: torch.full.",
     "a_row_read_past_its_end": "The block is BLOCK_D = 128 wide but a row has D = 80: "
     "mask the lanes past the row's end.",
     "an_offset_past_2_to_the_31_in_32_bits": "The offset wrapped at 2^31: cast the index before it is "
