@@ -10,8 +10,9 @@ import re
 DEEPER = 4
 """Columns by which the rest of a line is set in further than its beginning."""
 
-_PIECE = re.compile(r"""#.*|(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[\w.]+|[(\[{]|[)\]},:])[)\]},:]*|\s+|.""", re.DOTALL)
-"""A token, and what closes behind it: no line begins with a comma or a closing bracket."""
+_TEXT = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+_PIECE = re.compile(rf"#.*|(?:{_TEXT}|[*~-]*[\w.]+|[(\[{{]|[)\]}},:])[)\]}},:]*|\s+|.", re.DOTALL)
+"""A token with its sign or star, and what closes behind it: no line begins with a comma or a closing bracket."""
 
 
 def broken(line: str, width: int) -> list[str]:

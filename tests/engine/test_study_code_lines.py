@@ -30,6 +30,14 @@ def test_a_line_breaks_between_tokens_and_goes_on_further_in():
     ]
 
 
+def test_a_sign_or_star_stays_with_what_it_belongs_to():
+    assert broken("    kernel[(M,)](x, out, *x.stride(), *out.stride(), -1)", 30) == [
+        "    kernel[(M,)](x, out,",
+        "        *x.stride(),",
+        "        *out.stride(), -1)",
+    ]
+
+
 def test_a_text_is_kept_whole_where_there_is_room():
     assert broken('raise ValueError(message, "one two three four")', 30) == [
         "raise ValueError(message,",
