@@ -5,6 +5,7 @@ Everything a page loads is copied from here or from the installed packages. Must
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -21,6 +22,9 @@ PACKAGES = {
 
 EVERYWHERE = ("answers.js", "quiz.js", "page.js")
 """The scripts of every page, in the order in which they run."""
+
+CANONICAL = re.compile(r'<link rel="canonical" href="/[^"]*">\s*')
+"""A page's own address, which the generator writes as if the book stood at the root of a host."""
 
 FEATURES = ("navigation.footer", "navigation.sections", "navigation.top", "toc.follow", "search.highlight")
 
@@ -79,9 +83,11 @@ def _palette(scheme: str, media: str, icon: str, says: str) -> dict[str, object]
 
 
 def finish(site: Path) -> None:
-    """Takes out what is of no use without a fixed address: a map of the site, and an error page with absolute links."""
+    """Takes out what is of no use without a fixed address: a site map, an error page, each page's own address."""
     for name in ("sitemap.xml", "sitemap.xml.gz", "404.html"):
         (site / name).unlink(missing_ok=True)
+    for page in site.glob("*.html"):
+        page.write_text(CANONICAL.sub("", page.read_text(encoding="utf-8")), encoding="utf-8")
     style = site / "assets" / "book" / "katex.css"
     if not style.is_file():
         raise GraderFailed("the site generator left the styles out")

@@ -13,7 +13,7 @@ from repository_of_its_own import build as repository
 from repository_of_its_own import grade
 
 from drills import catalog
-from drills.book import build, figures, pages, quiz_form, render
+from drills.book import build, figures, pages, quiz_form, render, theme
 from drills.book import repository as web
 from drills.errors import WrongUse
 from drills.lessons import oracle
@@ -177,6 +177,15 @@ def test_a_folder_that_is_no_book_is_never_replaced(tmp_path):
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
     with pytest.raises(WrongUse, match="is a file"):
         build.build(catalog.ROOT, tmp_path / "thesis.tex", "")
+
+
+def test_pages_name_no_address_of_their_own(tmp_path):
+    (tmp_path / "assets" / "book").mkdir(parents=True)
+    (tmp_path / "assets" / "book" / "katex.css").touch()
+    head = '<link rel="icon" href="a.svg"><link rel="canonical" href="/l1.html"><link rel="next" href="l2.html">'
+    (tmp_path / "l1.html").write_text(head)
+    theme.finish(tmp_path)
+    assert (tmp_path / "l1.html").read_text() == '<link rel="icon" href="a.svg"><link rel="next" href="l2.html">'
 
 
 def test_the_book_needs_no_torch():
