@@ -62,6 +62,14 @@ python="${AUTOGRADER_PYTHON:-$root/venv/bin/python}"
 mkdir -p "$(dirname "$results")"
 rm -f "$results"
 cd "$source" || exit 3
+# A whole repository that was handed in, as from GitHub, has its answers in mine/.
+found=""
+for file in @FILES@; do
+  [ ! -e "$submission/$file" ] || found=yes
+done
+if [ -z "$found" ] && [ -d "$submission/mine" ] && [ ! -L "$submission/mine" ]; then
+  submission="$submission/mine"
+fi
 "$python" grade.py @LESSONS@ --target "$submission" --gradescope "$results" --plain --exit-zero@OPTIONS@
 code=$?
 # Without a results file Gradescope tells the instructor that the autograder failed: no student gets a 0 for that.
@@ -73,7 +81,8 @@ exit "$code"
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument("out", type=Path, metavar="OUT.zip", help="the file to write")
-    parser.add_argument("names", nargs="*", metavar="LESSON[.EXERCISE]", help="l4, l4.merge_states … (default: all)")
+    words = "l4, l4.merge_states … (default: all)"
+    parser.add_argument("names", nargs="*", default=[], metavar="LESSON[.EXERCISE]", help=words)
     parser.add_argument("--points", type=Path, metavar="FILE", help="points per exercise and level (TOML)")
     parser.add_argument("--timeout", type=grading.seconds, metavar="S", help="seconds for one call (default: 10)")
     parser.add_argument(
@@ -137,7 +146,8 @@ def run_script(selections: list[Selection], points: bool, timeout: float | None)
     ]
     more = f" --points {POINTS}" if points else ""
     more += f" --timeout {timeout:g}" if timeout else ""
-    return RUN.replace("@LESSONS@", " ".join(names)).replace("@OPTIONS@", more)
+    files = " ".join(one.lesson.solution.name for one in selections)
+    return RUN.replace("@LESSONS@", " ".join(names)).replace("@FILES@", files).replace("@OPTIONS@", more)
 
 
 def points_text(points: Points, selections: list[Selection]) -> str:

@@ -30,11 +30,11 @@ from drills.study import prose
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="each folder in it is a submission")
-    parser.add_argument("names", nargs="*", metavar="LESSON", help="l4, l4.merge_states … (default: all)")
+    parser.add_argument("names", nargs="*", default=[], metavar="LESSON", help="l4, l4.merge_states … (default: all)")
     parser.add_argument("-o", "--out", type=Path, metavar="OUT", help="the folder for everything that comes out")
     how = parser.add_argument_group("how")
     how.add_argument("-j", "--jobs", type=_jobs, default=0, metavar="N", help="workers (default: one a core)")
-    how.add_argument("--again", action="store_true", help="grade anew what has a result already")
+    how.add_argument("--again", action="store_true", help="grade anew what has a result, and replace others")
     how.add_argument("--level", choices=LEVELS, help="this level's tests only")
     seconds = {"type": grading.seconds, "metavar": "S"}
     how.add_argument("--timeout", **seconds, default=10.0, help="seconds for one call (default: 10)")

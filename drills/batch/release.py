@@ -59,7 +59,7 @@ _SHOWN = re.compile(r"<!-- for students\n(.*?)-->\n", re.DOTALL)
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the command's arguments."""
     parser.add_argument("out", type=Path, metavar="OUT", help="a new folder, or an empty one")
-    parser.add_argument("names", nargs="*", metavar="LESSON", help="only these lessons (default: all)")
+    parser.add_argument("names", nargs="*", default=[], metavar="LESSON", help="only these lessons (default: all)")
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

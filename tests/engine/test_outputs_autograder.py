@@ -126,6 +126,15 @@ def test_it_grades_a_submission_with_what_is_in_it(tmp_path):
     ]  # fmt: skip
 
 
+def test_a_whole_repository_that_was_handed_in_is_graded_in_mine(tmp_path):
+    root = unpacked(tmp_path, catalog.select(["l1.softmax_stats"]), Points({"value": 1000}))
+    (root / "submission" / "mine").mkdir()
+    (root / "submission" / "mine" / "l1_online_softmax.py").write_text(L1[0].lesson.solution.read_text())
+    assert run(root).returncode == 0 and results(root)["score"] == 10
+    (root / "submission" / "l1_online_softmax.py").write_text("")  # as in a batch, the file above it counts
+    assert run(root).returncode == 0 and results(root)["score"] == 0
+
+
 @pytest.mark.parametrize(("text", "says"), [(None, "there is no"), ("def f(:\n", "syntax error"), ("", "0 of 1")])
 def test_what_cannot_be_graded_scores_0_and_says_why(tmp_path, text, says):
     root = unpacked(tmp_path, catalog.select(["l1.softmax_stats"]))

@@ -1,5 +1,6 @@
 """A copy for students holds no solution, and everything that a learner needs works in it."""
 
+import argparse
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from drills import catalog, stubs
-from drills.batch import release
+from drills.batch import autograder, release
 from drills.sandbox import isolation
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -158,6 +159,15 @@ def test_some_lessons_alone(tmp_path):
     assert not list((tmp_path / "one").rglob("*l4_merge_states*"))
     links = re.findall(LINK, (tmp_path / "one" / "content" / "l1_online_softmax.md").read_text())
     assert links and all((tmp_path / "one" / "content" / link).exists() for link in links)
+
+
+def test_lessons_may_be_left_out_and_are_not_called_required(capsys):
+    for command in (release, autograder):
+        parser = argparse.ArgumentParser()
+        command.arguments(parser)
+        with pytest.raises(SystemExit):
+            parser.parse_args([])
+        assert re.search(r"required: OUT[.zip]*\n", capsys.readouterr().err) and parser.parse_args(["x"]).names == []
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path):
