@@ -30,6 +30,23 @@ def changed(old: dict[str, Any], new: dict[str, Any]) -> str:
     return "; ".join(said) or "a setting is another"
 
 
+def replaced(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """What a run would put in place of results of something else, in words; "" if both are of the same."""
+    if all(old.get(name) == new[name] for name in ("lessons", "level")):
+        return ""
+    return f"results of {_graded(old, new)}, not of {_graded(new, old)}"
+
+
+def _graded(tree: dict[str, Any], other: dict[str, Any]) -> str:
+    """What a batch.json is of: its lessons, or its exercises where the other one is of the same lessons."""
+    lessons = tree.get("lessons") or {}
+    said = [stem.split("_", 1)[0] for stem in lessons]
+    if tree.get("lessons") != other.get("lessons") and set(lessons) == set(other.get("lessons") or {}):
+        said = [f"{short}.{name}" for short, names in zip(said, lessons.values(), strict=True) for name in names]
+    level = f" at level {tree['level']}" if tree.get("level") else ""
+    return f"{', '.join(said) or 'nothing'}{level or (' at all levels' if other.get('level') else '')}"
+
+
 def _versions(old: dict[str, str], new: dict[str, str]) -> list[str]:
     return [
         f"{name} was {old.get(name, 'not there')} and is {version}"

@@ -31,7 +31,7 @@ class Wishes:
     """How a batch is run, as far as no verdict depends on it.
 
     jobs: workers. shard: (i, n), None for all. seed: the one given, None for one of its own. again: grade anew what has
-    a result. shown: OUT as the user gave it.
+    a result, and replace results of something else. shown: OUT as the user gave it.
     """
 
     jobs: int = 1
@@ -65,7 +65,7 @@ class Batch:
         freeze.check(self.folder, self.place.root)
         self.place.prepare()
         self._check_same_batch()
-        frozen = freeze.freeze(self.folder, self.place, self.how.files, self.shard)
+        frozen = freeze.freeze(self.folder, self.place, self.how.files, self.shard, self.wishes.again)
         frozen_at = _now()
         if not frozen.identities and not self.shard:
             raise NothingGraded(_nothing(self.folder, self.how, self.shard))
@@ -79,6 +79,8 @@ class Batch:
             prose.say(self.console, f"{count.graded} graded now, {count.done - count.graded} as before")
         for line in batch_screen.summary_lines(found, self.wishes.shown, self.console, self.how.isolation):
             self.console.print(line, soft_wrap=True)
+        if says := outputs.left_over(self.place.root, writing):
+            prose.say(self.console, says)
         if count.errors:
             failed = words.plural(count.errors, "submission")
             says = f"The grader failed on {failed}: give the same command again."
@@ -152,6 +154,15 @@ class Batch:
         mine = list(self.shard) if self.shard else None
         if old is not None and old.get("shard") != mine:
             raise WrongUse(f"{self.place.root} holds another shard: give each shard a folder of its own")
+        if old is None or self.wishes.again or not any(self.place.identities()):
+            return
+        if says := changes.replaced(old, self._graded()):
+            raise WrongUse(
+                f"{self.place.root} holds {says}: name another folder after -o, or add --again to replace them"
+            )
+
+    def _graded(self) -> dict[str, Any]:
+        return {"lessons": {stem: list(names) for stem, names in self.how.lessons.items()}, "level": self.how.level}
 
     def _describe(self, secret: seed.Seed, frozen: freeze.Frozen, frozen_at: str) -> dict[str, str]:
         """Writes batch.json as far as it is known now; what goes into every result."""
@@ -159,11 +170,10 @@ class Batch:
         old = self.place.read_batch()
         self.tree = {
             "fingerprint": mark,
-            "lessons": {stem: list(names) for stem, names in self.how.lessons.items()},
+            **self._graded(),
             "versions": settings.versions(),
             "code_sha256": settings.code(self.how),
             "isolation": self.how.isolation,
-            "level": self.how.level,
             "timeout": self.how.timeout,
             "seconds_each": self.how.seconds,
             "seed_sha256": secret.sha256,

@@ -23,10 +23,13 @@ class Frozen:
     refused: list[str] = field(default_factory=list)
 
 
-def freeze(folder: Path, place: Place, lessons: tuple[str, ...], shard: tuple[int, int] | None = None) -> Frozen:
+def freeze(
+    folder: Path, place: Place, lessons: tuple[str, ...], shard: tuple[int, int] | None = None, again: bool = False
+) -> Frozen:
     """Copies every submission of this shard to OUT/secret/frozen, one at a time, and drops what is no longer there.
 
-    WrongUse if the place holds results of other submissions only: they would all be lost.
+    WrongUse if the place holds results of other submissions only, or if more would be dropped than kept and nobody
+    said again: they would be lost, and a folder of late submissions alone is soon given.
     """
     found, refused = intake.find(folder, lessons)
     if shard:
@@ -36,16 +39,27 @@ def freeze(folder: Path, place: Place, lessons: tuple[str, ...], shard: tuple[in
     old = set(os.listdir(place.frozen)) | set(place.identities())
     if old and known and not old & known:
         raise WrongUse(f"{place.root} holds the results of other submissions: name another folder after -o")
+    gone = sorted(old - known) if known else []
+    if len(gone) > len(old & known) and not again:
+        raise WrongUse(_most_are_gone(folder, place.root, gone, len(old)))
     try:
         for one, identity in zip(found, frozen.identities, strict=True):
             taken = taking.take(folder, one, lessons)
             digests = {name: hashlib.sha256(data).hexdigest() for name, data in taken.files.items()}
             place.freeze(identity, names.shown(one.name), taken, digests)
-        for identity in old - known if known else ():
+        for identity in gone:
             place.forget(identity)
     except OSError as error:
         raise GraderFailed(f"{place.root} cannot be written: {error.strerror or error}") from None
     return frozen
+
+
+def _most_are_gone(folder: Path, root: Path, gone: list[str], of: int) -> str:
+    few = ", ".join([*gone[:3], *(["…"] if len(gone) > 3 else [])])
+    return (
+        f"{len(gone)} of {of} submissions that {root} has results of are not under {folder}: {few}. Late submissions "
+        "go into the folder of the others. Name another folder after -o, or add --again to drop those results"
+    )
 
 
 def check(folder: Path, out: Path) -> None:

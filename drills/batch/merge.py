@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from drills import catalog
-from drills.batch import names
+from drills.batch import changes, names
 from drills.batch.place import Place
 from drills.errors import FAILED, GRADER_FAILED, PASSED, GraderFailed, WrongUse
 from drills.report import batch_screen, outputs, standing, words
@@ -58,6 +58,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     if any(place.root.resolve() == whole.root.resolve() for place in places):
         raise WrongUse(f"{options.out} is one of the shards: name a new folder after -o")
     whole.prepare()
+    if says := changes.replaced(whole.read_batch() or trees[0], trees[0]):
+        raise WrongUse(f"{options.out} holds {says}: name a new folder after -o")
     taken = copy(places, trees, whole)
     not_taken = sorted({line for tree in trees for line in tree["not_taken"]})
     found = outputs.write_all(whole.root, whole.submissions, writing, not_taken)
@@ -78,6 +80,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
         prose.say(console, f"Missing: {line}")
     for line in batch_screen.summary_lines(found, str(options.out), console, trees[0]["isolation"]):
         console.print(line, soft_wrap=True)
+    if says := outputs.left_over(whole.root, writing):
+        prose.say(console, says)
     if missing:
         return GRADER_FAILED
     return PASSED if counts.get(standing.PASSED, 0) == taken or options.exit_zero else FAILED

@@ -91,6 +91,7 @@ def _said(failure: Failure, where: str) -> Failure:
     likely = ""
     if kind == "timeout":
         likely = "An endless loop, or far too many programs: does every loop's variable move towards its bound?"
+        likely += f" At home the grader names the loop's line:  python grade.py {where}" if where else ""
     elif where:
         likely = (
             f"Only inputs that are kept back show it. Try others:  python grade.py {where} --seed {PUBLIC_SEED + 1}  "

@@ -114,6 +114,13 @@ def _write(out: Path, submissions: Submissions, options: Options, found: Statist
         _replace(out / "canvas.txt", "\n".join(filled.lines(title)) + "\n")
 
 
+def left_over(out: Path, options: Options) -> str:
+    """What an earlier run wrote into the folder `out` and this one did not, in a sentence; "" if there is nothing."""
+    if options.export or not (out / "canvas.csv").exists():
+        return ""
+    return "canvas.csv is of an earlier run: give --canvas again, with a new export, to have it filled anew."
+
+
 def problem_lines(one: Submission) -> Iterator[str]:
     """A line for each thing of it that could not be graded or was not taken: "ID: why"."""
     name = words.clean(one.id)

@@ -14,7 +14,7 @@ import tiny_lesson
 
 from drills.batch import changes, engine, settings
 from drills.batch.place import Place
-from drills.errors import FAILED, PASSED
+from drills.errors import FAILED, PASSED, WrongUse
 from drills.report import standing
 from drills.sandbox import isolation
 
@@ -134,6 +134,28 @@ def test_another_seed_grades_everybody_again_and_a_folder_that_is_gone_has_no_re
     assert code == PASSED and list(place.identities()) == ["a"]
     assert (place.results / "a.json").stat().st_mtime_ns != before
     assert not (place.frozen / "b").exists() and not (place.hidden / "b.json").exists()
+
+
+def test_results_of_other_exercises_or_another_level_are_not_replaced_unasked(tmp_path):
+    root = tiny_lesson.build(tmp_path / "repository").root
+    strangers.write(tmp_path / "subs", a=tiny_lesson.SOLUTION)
+    how = strangers.settings(root, level="value")
+    assert strangers.grade(tmp_path / "subs", tmp_path / "out", how)[0] == PASSED
+    before = (tmp_path / "out" / "results" / "a.json").read_bytes()
+    edges = strangers.settings(root, level="edge")
+    with pytest.raises(WrongUse, match="results of l91 at level value, not of l91 at level edge"):
+        strangers.grade(tmp_path / "subs", tmp_path / "out", edges)
+    assert (tmp_path / "out" / "results" / "a.json").read_bytes() == before
+    code, _, said = strangers.grade(tmp_path / "subs", tmp_path / "out", edges, again=True)
+    assert code == PASSED and "All are graded anew" in said
+
+
+def test_what_would_be_replaced_is_named():
+    l4, l5 = {"lessons": {"l4_x": ["a", "b"]}, "level": None}, {"lessons": {"l5_y": ["c"]}, "level": None}
+    assert changes.replaced(l4, dict(l4, seed=1)) == ""
+    assert changes.replaced(l4, l5) == "results of l4, not of l5"
+    assert changes.replaced(l4, {"lessons": {"l4_x": ["a"]}, "level": None}) == "results of l4.a, l4.b, not of l4.a"
+    assert changes.replaced(l4, dict(l4, level="edge")) == "results of l4 at all levels, not of l4 at level edge"
 
 
 def test_a_verdict_depends_on_the_tests_the_stub_and_the_settings(tmp_path):

@@ -207,6 +207,22 @@ def test_what_does_not_fit_is_not_merged(tmp_path, changes, says):
     assert not (tmp_path / "whole").exists()
 
 
+def test_a_whole_of_another_lesson_is_not_replaced(tmp_path):
+    assert merged(tmp_path, shard(tmp_path / "1", ["anna"], [1, 1])) == PASSED
+    before = (tmp_path / "whole" / "gradebook.csv").read_bytes()
+    other = shard(tmp_path / "2", ["anna"], [1, 1], lessons={"l5_cascade": ["cascade"]})
+    with pytest.raises(WrongUse, match="holds results of l4, not of l5: name a new folder"):
+        merged(tmp_path, other)
+    assert (tmp_path / "whole" / "gradebook.csv").read_bytes() == before
+
+
+def test_an_import_of_an_earlier_run_is_told(tmp_path, capsys):
+    one = shard(tmp_path / "1", ["anna"], [1, 1])
+    assert merged(tmp_path, one) == PASSED and "canvas.csv" not in capsys.readouterr().out
+    (tmp_path / "whole" / "canvas.csv").touch()
+    assert merged(tmp_path, one) == PASSED and "canvas.csv is of an earlier run" in capsys.readouterr().out
+
+
 def test_nobody_is_in_the_gradebook_twice(tmp_path):
     one, two = shard(tmp_path / "1", ["anna"], [1, 2]), shard(tmp_path / "2", ["anna"], [2, 2])
     with pytest.raises(WrongUse, match="anna was graded in two shards"):

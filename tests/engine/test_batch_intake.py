@@ -1,6 +1,7 @@
 """Which submissions are found under a folder, what is read of them, and what is refused by name."""
 
 import os
+import shutil
 import socket
 
 import pytest
@@ -221,6 +222,31 @@ def test_results_of_another_class_are_not_thrown_away(tmp_path):
         freeze.freeze(tmp_path / "two", place, (L4,))
     put(tmp_path / "two" / "anna" / L4)
     assert freeze.freeze(tmp_path / "two", place, (L4,)).identities == ["anna", "bob"]
+
+
+def test_a_folder_of_late_submissions_alone_does_not_throw_the_others_away(tmp_path):
+    for name in ("anna", "bob", "cleo"):
+        put(tmp_path / "all" / name / L4)
+    put(tmp_path / "late" / "anna" / L4)
+    place = Place(tmp_path / "out")
+    place.prepare()
+    freeze.freeze(tmp_path / "all", place, (L4,))
+    with pytest.raises(WrongUse, match="2 of 3 submissions .* are not under .*late: bob, cleo. Late submissions"):
+        freeze.freeze(tmp_path / "late", place, (L4,))
+    assert sorted(os.listdir(place.frozen)) == ["anna", "bob", "cleo"]
+    assert freeze.freeze(tmp_path / "late", place, (L4,), again=True).identities == ["anna"]
+    assert os.listdir(place.frozen) == ["anna"]
+
+
+def test_a_submission_that_was_withdrawn_is_dropped(tmp_path):
+    for name in ("anna", "bob"):
+        put(tmp_path / "subs" / name / L4)
+    place = Place(tmp_path / "out")
+    place.prepare()
+    freeze.freeze(tmp_path / "subs", place, (L4,))
+    shutil.rmtree(tmp_path / "subs" / "bob")
+    assert freeze.freeze(tmp_path / "subs", place, (L4,)).identities == ["anna"]
+    assert os.listdir(place.frozen) == ["anna"]
 
 
 def test_a_folder_that_no_batch_wrote_is_left_alone(tmp_path):
