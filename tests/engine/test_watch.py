@@ -122,7 +122,7 @@ def test_saving_during_an_endless_loop_starts_anew(start):
     watch = start("--timeout", "3000", terminal=True)
     watch.until("waiting for you to save")
     watch.save(LOOP)
-    watch.until("grading double · twice the input, 5")
+    watch.until("grading double · twice the input, n = 5")
     watch.save()
     watch.until("2 of 2 passed · waiting")
 
@@ -132,7 +132,7 @@ def test_a_signal_while_it_grades_leaves_nothing_behind(start, number):
     watch = start("--timeout", "3000", terminal=True)
     watch.until("waiting for you to save")
     watch.save(LOOP)
-    watch.until("grading double · twice the input, 5")
+    watch.until("grading double · twice the input, n = 5")
     family = watch.family()
     watch.process.send_signal(number)
     assert watch.ended(family) == 128 + number
@@ -151,7 +151,7 @@ def test_killed_hard_it_takes_all_with_it(start):
     watch = start("--timeout", "3000", terminal=True)
     watch.until("waiting for you to save")
     watch.save(LOOP)
-    watch.until("grading double · twice the input, 5")
+    watch.until("grading double · twice the input, n = 5")
     family = watch.family()
     watch.before = None  # nobody is left to put the terminal back
     watch.process.kill()
