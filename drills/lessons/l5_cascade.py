@@ -94,13 +94,18 @@ def _once_cascade(q, k_shared, v_shared, kv_cache, indptr, indices, last_page_le
     return _bytes(k_shared, v_shared)
 
 
+def _must_read_shared(q, k, v, scale=None) -> int:
+    """All of it, unless there is no query or no key: then the results are known."""
+    return _bytes(q, k, v) if q.numel() and k.numel() else 0
+
+
 def _must_read_paged(q, kv_cache, indptr, indices, last_page_len, scale=None) -> int:
     pages = torch.cat([indices[int(a) : int(b)] for a, b in itertools.pairwise(indptr)] or [indices[:0]])
     return _own_keys(kv_cache, indptr, indices, last_page_len) if len(pages.unique()) == len(pages) else 0
 
 
 def _must_read_cascade(q, k_shared, v_shared, *pages) -> int:
-    return _bytes(k_shared, v_shared) + _must_read_paged(q, *pages)
+    return _bytes(k_shared, v_shared) + _must_read_paged(q, *pages) if q.numel() else 0
 
 
 _PARTIAL = (Output("v", "value", "float32"), Output("s", "lse", "float32"))
@@ -121,7 +126,7 @@ EXERCISES = (
         limit=1.5,
         counted=("k", "v"),
         read_again=_MORE_ROWS,
-        must_read=lambda q, k, v, scale=None: _bytes(q, k, v) if q.numel() else 0,
+        must_read=_must_read_shared,
     ),
     Exercise(
         name="attend_paged",

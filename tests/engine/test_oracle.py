@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from drills.lessons import oracle
+from drills.lessons import l5_cascade, oracle
 from drills.lessons.l4_merge_states import LESSON
 
 INF = math.inf
@@ -113,3 +113,12 @@ def test_bytes_floors_are_those_of_the_contract(name, right):
 def test_what_has_no_weight_need_not_be_read():
     v, s = torch.zeros(1, 2, 1, 64), torch.tensor([[[0.0], [-INF]]])
     assert LESSON.exercise("merge_states").must_read(v, s) == 64 * 4 + 2 * 4
+
+
+def test_without_a_query_or_a_key_nothing_need_be_read():
+    q, k = torch.zeros(3, 2, 16), torch.zeros(4, 1, 16)
+    pages = torch.zeros(2, 2, 4, 1, 16), torch.zeros(1, dtype=torch.int32), torch.zeros(0), torch.zeros(0)
+    shared, cascade = map(l5_cascade.LESSON.exercise, ("attend_shared", "cascade"))
+    assert shared.must_read(q, k, k) == (3 * 2 + 2 * 4) * 16 * 4
+    assert shared.must_read(q, k[:0], k[:0]) == shared.must_read(q[:0], k, k) == 0
+    assert cascade.must_read(q[:0], k, k, *pages) == 0
