@@ -598,3 +598,87 @@ def types_are_those_of_the_jit():
         for way in ways
         if natural(value, *way) != native_specialize_impl(BaseBackend, value, *way)
     ]
+
+
+@triton.jit
+def scalar_weights(a, b):
+    if a == b:
+        return 0.5, a
+    if a > b:
+        return 1.0, a
+    return 0.0, b
+
+
+@triton.jit
+def pairs_swapped(a, b):
+    return b, a
+
+
+@triton.jit
+def one_by_one_kernel(x_ptr, w_ptr, m_ptr, t_ptr, B: tl.constexpr):
+    at = tl.arange(0, B)[:, None] * 2 + tl.arange(0, 2)[None, :]
+    x = tl.load(x_ptr + at)
+    w, m = tl.map_elementwise(scalar_weights, x, tl.sum(x, axis=0)[None, :])
+    tl.store(w_ptr + at, w)
+    tl.store(m_ptr + at, m)
+    tl.store(t_ptr + at, tl.map_elementwise(pairs_swapped, x, pack=2)[0])
+
+
+@case
+def a_scalar_function_of_every_element():
+    w, m, t = torch.zeros(4), torch.zeros(4), torch.zeros(4)
+    one_by_one_kernel[(1,)](torch.tensor([1.0, 2.0, -3.0, 0.0]), w, m, t, 2)
+    return [*w.tolist(), *m.tolist(), *t.tolist()]
+
+
+@triton.jit
+def described_kernel(o_ptr, n_ptr, ROWS: tl.constexpr):
+    here = tl.make_tensor_descriptor(o_ptr, shape=[3, 4], strides=[4, 1], block_shape=[ROWS, 4])
+    here.atomic_add([tl.program_id(0) * 2, 0], tl.full([ROWS, 4], 1.5, tl.float32))
+    number = tl.make_tensor_descriptor(n_ptr, shape=[4], strides=[1], block_shape=[4])
+    number.atomic_max([0], tl.arange(0, 4).to(tl.uint32) * 0x50000000)
+
+
+@case
+def atomics_of_a_descriptor():
+    o, n = torch.zeros(4, 4), torch.full((4,), 1, dtype=torch.int32).view(torch.uint32)
+    described_kernel[(2,)](o, n, 4)
+    return [o[:, 0].tolist(), n.tolist()]
+
+
+@triton.jit
+def scaled_kernel(x_ptr):
+    x = tl.zeros([16, 32], tl.float8e5)
+    scale = tl.full([16, 1], 127, tl.uint8)
+    tl.dot_scaled(x, scale, "e5m2", tl.trans(x), scale, "e5m2")
+
+
+@case
+def a_scaled_product_is_announced():
+    try:
+        scaled_kernel[(1,)](torch.zeros(1))
+    except Exception as error:
+        return str(error)
+    return "ran"
+
+
+@tl.core._aggregate
+class Sum:
+    total: tl.tensor
+
+    def __init__(self, total):
+        self.total = total
+
+
+@triton.jit
+def class_kernel(o_ptr):
+    tl.store(o_ptr, Sum(tl.load(o_ptr)).total)
+
+
+@case
+def a_class_of_values_is_announced():
+    try:
+        class_kernel[(1,)](torch.zeros(1))
+    except Exception as error:
+        return str(error)
+    return "ran"

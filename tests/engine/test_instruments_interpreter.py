@@ -65,6 +65,20 @@ RIGHT = {
     "types_are_those_of_the_jit": (SAME, []),
     "scalar_logic": (SAME, [6.0, 11.0]),
     "sums_along_each_axis": (SAME, [4.0, 7.0, 2.0, 5.0, 3.0, 8.0, 11.0]),
+    "a_scalar_function_of_every_element": (
+        CRASHES,
+        [1.0, 0.5, 0.0, 0.0, 1.0, 2.0, -2.0, 2.0, 2.0, 1.0, 0.0, -3.0],
+    ),
+    "atomics_of_a_descriptor": (CRASHES, [[1.5, 1.5, 3.0, 0.0], [1, 0x50000000, 0xA0000000, 0xF0000000]]),
+    "a_scaled_product_is_announced": (
+        WRONG,
+        "tl.dot_scaled runs on a GPU only: this grader runs kernels in an interpreter and cannot judge it",
+    ),
+    "a_class_of_values_is_announced": (
+        WRONG,
+        "Sum, a class of values (tl.core._aggregate), runs on a GPU only: this grader runs kernels in an interpreter "
+        "and cannot judge it",
+    ),
 }
 """Case → (what the plain interpreter does, what compiled code gives)."""
 

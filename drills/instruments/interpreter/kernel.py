@@ -23,6 +23,7 @@ from drills.instruments import bytecode
 from drills.instruments.intact import Intact
 from drills.instruments.interpreter import arguments
 from drills.instruments.interpreter import signature as sig
+from drills.instruments.interpreter.arithmetic import NotInterpreted
 from drills.instruments.interpreter.language import Language, of_constants, of_values
 from drills.instruments.interpreter.meaning import Meaning
 from drills.instruments.interpreter.memory import Builder
@@ -198,6 +199,8 @@ class Machine:
             value, before = seen[name], self.loaded.get(name, seen[name])
             if value is not before and (callable(before) or isinstance(before, ModuleType)):
                 raise RuntimeError(f"{name} was changed after the file was loaded, and kernels are compiled without it")
+            if type(value) is type and "__triton_aggregate__" in vars(value):
+                raise NotInterpreted(f"{name}, a class of values (tl.core._aggregate),")
             if type(value) is FunctionType and value.__globals__ is space and self.recorder is not None:
                 self.recorder.called_python(name, value.__code__.co_firstlineno, value.__code__.co_filename)
 

@@ -14,6 +14,7 @@ from triton.runtime import interpreter as plain
 from drills.instruments.identity import identity
 from drills.instruments.interpreter.arithmetic import wide
 from drills.instruments.interpreter.device import replacements
+from drills.instruments.interpreter.elementwise import mapped
 from drills.instruments.interpreter.meaning import Meaning, Semantic
 from drills.instruments.interpreter.number import Constants, folded
 from drills.instruments.interpreter.operators import Operators
@@ -40,7 +41,12 @@ class Language:
             self._builtins(module)
             plain._patch_lang_core(module, self)  # of either module it patches both
         for module in (tl, tl.core):
-            for name, value in (("range", meaning.range), ("reduce", self._reduce), ("associative_scan", self._scan)):
+            for name, value in (
+                ("range", meaning.range),
+                ("reduce", self._reduce),
+                ("associative_scan", self._scan),
+                ("map_elementwise", self._mapped),
+            ):
                 self.ours[identity(getattr(module, name))] = value
                 self.set_attr(module, name, value)
         for owner in (tl.tensor, tl.math, tl.core.tensor_descriptor_base):
@@ -145,6 +151,9 @@ class Language:
 
     def _scan(self, input: Any, axis: Any, combine_fn: Any, reverse: Any = False, **_: Any) -> Any:
         return scan(self, input, axis, combine_fn, reverse)
+
+    def _mapped(self, scalar_fn: Any, *args: Any, pack: Any = 1, **_: Any) -> Any:
+        return mapped(self.semantic, scalar_fn, args, tl.core._unwrap_if_constexpr(pack))
 
 
 class Spoken:

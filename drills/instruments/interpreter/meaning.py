@@ -15,7 +15,7 @@ import triton.language as tl
 from triton.runtime import interpreter as plain
 
 from drills.instruments.constants import fields_of
-from drills.instruments.interpreter.arithmetic import numpy_type
+from drills.instruments.interpreter.arithmetic import NotInterpreted, numpy_type
 from drills.instruments.interpreter.number import Constants, Number, compiled, folded
 from drills.instruments.interpreter.shortcuts import Shortcuts
 from drills.instruments.interpreter.syntax import ASSIGN, BOTH, CHOSEN, EITHER, NOT, SHOWN, VALUE, is_inside
@@ -61,6 +61,10 @@ class Semantic(Shortcuts, plain.TritonSemantic):
             if left is lhs or right is rhs:
                 lhs, rhs = left, right
         return super().binary_op_type_checking_impl(lhs, rhs, *more, **named)
+
+    def dot_scaled(self, *_: Any, **__: Any) -> Any:
+        """A product of numbers that share scales."""
+        raise NotInterpreted("tl.dot_scaled")
 
 
 class Meaning:

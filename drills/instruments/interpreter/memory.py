@@ -18,7 +18,15 @@ from drills.instruments.interpreter.floats import from_bf16, lowest, poison, to_
 from drills.instruments.watch import Watch
 
 native = plain._interpreter
-ADDING = (plain._ir.ATOMIC_OP.ADD, plain._ir.ATOMIC_OP.FADD)
+OPERATIONS = plain._ir.ATOMIC_OP
+ADDING = (OPERATIONS.ADD, OPERATIONS.FADD)
+REDUCTIONS = {
+    "ADD": (OPERATIONS.ADD, OPERATIONS.FADD, OPERATIONS.ADD),
+    "MIN": (OPERATIONS.MIN, OPERATIONS.MIN, OPERATIONS.UMIN),
+    "MAX": (OPERATIONS.MAX, OPERATIONS.MAX, OPERATIONS.UMAX),
+    **{name: (getattr(OPERATIONS, name),) * 3 for name in ("AND", "OR", "XOR")},
+}
+"""What a descriptor's reduction is on signed integers, floats and unsigned ones."""
 
 
 class Builder(Arithmetic):
@@ -82,6 +90,16 @@ class Builder(Arithmetic):
         """A tensor descriptor; lanes outside its shape are dropped."""
         ptrs, mask = located(desc, indices)
         self._store(ptrs, value, mask)
+
+    def create_descriptor_reduce(self, kind: Any, desc: Any, value: Any, indices: Any) -> None:
+        """A tensor descriptor's atomics; lanes outside its shape are dropped, and nothing comes back."""
+        ptrs, mask = located(desc, indices)
+        held = ptrs.get_element_ty()
+        if value.dtype.scalar != held:
+            raise TypeError(f"a descriptor of {held} takes {held}, not {value.dtype.scalar}")
+        operation = REDUCTIONS[kind.name][held.is_floating() + 2 * held.is_int_unsigned()]
+        lanes = plain.TensorHandle(mask, tl.int1)
+        self.create_atomic_rmw(operation, ptrs, value, lanes, plain._ir.MEM_SEMANTIC.RELAXED, None)
 
     def create_atomic_cas(self, ptr: Any, cmp: Any, val: Any, sem: Any, scope: Any) -> Any:
         """Compare and swap, by bit patterns."""
