@@ -12,6 +12,9 @@ ONE_NUMBER = "A tuple stands where one number belongs: pass x.stride(0), x.shape
 INDEXED = "A block cannot be indexed by number or slice: load what is needed, or pick with tl.where and tl.sum."
 DTYPE = "Triton's functions need the dtype: tl.zeros([BLOCK], tl.float32), tl.full([BLOCK], 0.0, tl.float32)."
 DEVICE = "Allocate where the inputs are: device=x.device. There need not be a GPU."
+NO_GPU = "Inputs are on the CPU here, where kernels run in an interpreter: a GPU is not to be asked for."
+ASKS = f"{NO_GPU} Its properties are to be had only if torch.cuda.is_available()."
+FILES = "Graded code can write no files, and torch.compile and torch.library need some: use the plain function."
 
 ADVICE = (
     (
@@ -114,6 +117,8 @@ ADVICE = (
         "operands must be same dtype",
         "tl.dot takes two blocks of one dtype: cast one to the other's, p.to(v.dtype). Its sums are float32 anyway.",
     ),
+    ("RuntimeError", "0 active drivers", ASKS),
+    ("FileNotFoundError", "No usable temporary directory", FILES),
     ("AssertionError", "not compiled with CUDA", DEVICE),
     ("RuntimeError", "no NVIDIA driver", DEVICE),
     ("RuntimeError", "No CUDA GPUs are available", DEVICE),
@@ -136,13 +141,18 @@ OF_TRITON = {
 HOST = {"math", "np", "numpy", "torch"}
 
 
-def advice(type_name: str, message: str, within: bool) -> str:
-    """within: a line of the learner's own raised it; else the call from outside did."""
+def advice(type_name: str, message: str, within: bool, source: str = "") -> str:
+    """within: a line of the learner's own raised it, `source`; else the call from outside did."""
     if type_name == "TypeError" and "positional argument" in message and not within:
         return "The signature is part of the contract: reset shows the stub's again."
     if type_name == "NameError":
         return _of_name(message)
-    return next((advice for kind, part, advice in ADVICE if kind == type_name and part in message), "")
+    found = next((advice for kind, part, advice in ADVICE if kind == type_name and part in message), "")
+    if found == DEVICE and "torch.cuda.get_" in source:
+        return ASKS
+    if type_name == "AssertionError" and not found and re.search(r"\.is_cuda\b|\.device\b", source):
+        return f"{NO_GPU} Leave the check out."
+    return found
 
 
 def _of_name(message: str) -> str:

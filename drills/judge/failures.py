@@ -92,7 +92,7 @@ def raised(
         called=called,
         got=got,
         expected="a kernel that the interpreter can run" if beyond else RESULT if called else LOADED,
-        likely=advice(type_name, message, within=line is not None),
+        likely=advice(type_name, message, line is not None, source),
         line=line,
         source=source,
     )

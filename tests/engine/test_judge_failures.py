@@ -78,6 +78,38 @@ def test_usual_exceptions_come_with_advice(kind, message, word):
     assert failure.got == f"{kind}: {message}" and word in failure.likely and bool(failure.likely) == bool(word)
 
 
+@pytest.mark.parametrize(
+    "kind, message, source, words",
+    [
+        ("AssertionError", "", "assert x.is_cuda", "on the CPU here"),
+        ("AssertionError", "needs a GPU", 'assert q.device.type == "cuda", "needs a GPU"', "Leave the check out."),
+        ("AssertionError", "", "assert x.is_contiguous()", ""),
+        (
+            "AssertionError",
+            "Torch not compiled with CUDA enabled",
+            "sms = torch.cuda.get_device_properties(x.device).multi_processor_count",
+            "only if torch.cuda.is_available()",
+        ),
+        ("RuntimeError", "No CUDA GPUs are available", 'y = torch.empty(4, device="cuda")', "device=x.device"),
+        (
+            "RuntimeError",
+            "0 active drivers ([]). There should only be one.",
+            "DEVICE = triton.runtime.driver.active.get_active_torch_device()",
+            "only if torch.cuda.is_available()",
+        ),
+        (
+            "FileNotFoundError",
+            "[Errno 2] No usable temporary directory found in ['/tmp']",
+            "@torch.compile",
+            "torch.compile and torch.library need some",
+        ),
+    ],
+)
+def test_what_asks_for_a_gpu_or_for_files_is_told_that_there_are_none(kind, message, source, words):
+    likely = judge.raised(kind, message, "value", line=3, source=source).likely
+    assert words in likely and bool(likely) == bool(words)
+
+
 def test_an_exception_as_the_file_is_loaded_expects_no_result():
     assert judge.raised("ValueError", "no", "value", called="softmax(x)").expected.startswith("a result")
     assert judge.raised("ValueError", "no", "value").expected.startswith("a file that can be loaded")
