@@ -125,14 +125,17 @@ def _excess(exercise: Exercise, launches: Sequence[Launch], floor: int) -> tuple
             workspaces += one.loaded + one.stored
             copied_in += one.loaded if name in copied_to else 0
             continue
-        shown = _shown(exercise, name)
+        shown, result = _shown(exercise, name), name.startswith("result ")
         for verb, advice, total, distinct in (
             ("read", _load(exercise, one, floor), one.loaded, one.distinct_loaded),
             ("written", STORE_ONCE, one.stored, one.distinct_stored),
         ):
-            if distinct and total > READ_AGAIN * distinct:
+            if distinct and total > READ_AGAIN * distinct and not (result and verb == "read"):
                 texts.append(f"{shown} is {verb} {total / distinct:.1f} times")
                 costs[advice.format(shown)] = total - distinct
+        if result and one.loaded:  # what is final is not read again
+            texts.append(f"{shown} is read back")
+            costs[STORE_ONCE.format(shown)] = one.loaded + one.stored - one.distinct_stored
     if workspaces:
         texts.append(f"{workspaces} bytes go into and out of a workspace")
         costs[NO_WORKSPACE if len(kernels) == 1 else ONE_LAUNCH] = workspaces - copied_in

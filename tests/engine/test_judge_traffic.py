@@ -48,6 +48,17 @@ def test_a_result_written_twice_is_named_as_the_result():
     assert "the result v is written 2.0 times" in judge.traffic(MERGE, ARGS, [twice]).got
 
 
+def test_a_result_that_is_read_back_is_blamed_and_not_the_second_read_that_is_allowed():
+    """exp(x - m) is stored, the sum follows, and what was stored is read, divided and stored again."""
+    x = torch.zeros(2, 500, dtype=torch.float16)
+    size = 2 * 500 * 2
+    moved = Launch("kernel", 1, (1,), {}, {}, [], tensors={"x": "x", "y": "result 0"})
+    moved.traffic = {"x": Traffic(2 * size, size), "y": Traffic(size, size, 2 * size, size)}
+    failure = judge.traffic(SOFTMAX, (x, 64), [moved])
+    assert "the result y is written 2.0 times, the result y is read back" in failure.got
+    assert failure.likely == "Store the result y once, when it is final."
+
+
 def test_a_workspace_costs():
     two = [launch(**LEAST | {"w": (0, 4 * VALUES)}), launch(w=(4 * VALUES, 0))]
     failure = judge.traffic(MERGE, ARGS, two)
