@@ -75,6 +75,8 @@ def advise_name(name: str, kernel: ast.AST | None) -> str:
             f"{name} gets its value inside an if or a loop only, and a compiled kernel must have it on every way:"
             " give it a first value before."
         )
+    if isinstance(kernel, ast.FunctionDef) and name in {one.arg for one in kernel.args.kwonlyargs}:
+        return f"Triton compiles no parameters behind a *: take the * out, and {name} can still be given by name."
     if name in PYTHON_ONLY:
         return f"A kernel has no Python {name}(): use {PYTHON_ONLY[name]}."
     return f"Nothing in the kernel or in the file is called {name}: a typing error, or an argument to pass in?"

@@ -205,6 +205,11 @@ ERRORS = (
         r"[Ii]nconsistent return types|Return type mismatch",
         "All returns of a @triton.jit function must give one type: return at the end, with tl.where for the choice.",
     ),
+    (
+        r"processing an MLIR pass pipeline",
+        "Triton's compiler gives up on this kernel and does not say why: it need not be wrong. Write what is unusual in"
+        " it plainly: loads of three axes that are reshaped, other orders of axes.",
+    ),
     (r"did not finish", "The blocks are probably far too large, or a loop is unrolled: take smaller ones."),
     (r"fp8\w* not supported|type fp8\w+ not", "sm_80 has no such 8-bit float: load it as another type."),
 )

@@ -364,3 +364,8 @@ def sums_products_in_tf32(x, n, B: tl.constexpr):
 def collects_a_list_of_unknown_length(x, n, B: tl.constexpr):
     w = [tl.load(x + i) for i in range(n)]  # here: known only when the kernel runs
     tl.store(x, w[0])
+
+
+@triton.jit
+def parameter_behind_a_star(x, n, *, B: tl.constexpr):
+    tl.store(x + tl.arange(0, B), 0.0)  # here: take the * out

@@ -57,6 +57,7 @@ def test_advice_and_error_are_one_line_each(reports):
 
 def test_an_unknown_error_gets_no_guess():
     assert advise("PassManager::run failed") == ""
+    assert "need not be wrong" in advise("Failures have been detected while processing an MLIR pass pipeline")
     assert said("PassManager::run failed", "") == "PassManager::run failed"
 
 
