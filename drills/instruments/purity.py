@@ -42,7 +42,11 @@ SHOWN = {"__repr__", "__str__", "__format__"}
 PUBLIC = {"_local_scalar_dense": ".item()", "is_nonzero": "bool()", "mm": "torch.matmul", "bmm": "torch.matmul"}
 PUBLIC |= {"index": "x[indices]", "index_put_": "x[indices] = ..."}
 
+BY_INDEX = {"index", "index_put_", "index_select", "gather", "take", "masked_select", "index_copy_", "scatter_"}
+
 READS = "reads values out of a tensor"
+COMPUTES = "computes with values outside a kernel"
+PICKS = "picks values by index outside a kernel, which can load and store them at these places itself"
 CHANGED = "was changed by something that is neither a launched kernel nor a torch operation of this thread"
 
 _as_strided = torch._C.TensorBase.as_strided
@@ -181,7 +185,7 @@ class Operations:
         if values:
             self.provenance.values.update(map(address, [*made, *changed]))
             reads = name in ("_local_scalar_dense", "is_nonzero")
-            self.say(f"{self._name(name)} {READS if reads else 'computes with values outside a kernel'}")
+            self.say(f"{self._name(name)} {READS if reads else PICKS if name in BY_INDEX else COMPUTES}")
 
     def _name(self, name: str) -> str:
         """What the learner called, for an operation of torch's own."""

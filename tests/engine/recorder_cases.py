@@ -747,6 +747,17 @@ def torch_computes():
 
 
 @case
+def torch_picks_by_index():
+    def function(x, at):
+        o = masked_copy(x[at[at]])
+        x.index_select(0, at)
+        o[at] = x
+        return o
+
+    return seen(function, {"x": torch.ones(3), "at": torch.tensor([2, 0, 1])})
+
+
+@case
 def values_are_read_out():
     def function(x):
         x.tolist()

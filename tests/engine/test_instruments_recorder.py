@@ -12,6 +12,7 @@ from drills.instruments.notes import Traffic
 
 SOURCE = Path(HERE / "recorder_cases.py").read_text().splitlines()
 
+PICKS = "picks values by index outside a kernel, which can load and store them at these places itself"
 FOUND = {
     "a_row_read_past_its_end": [
         (
@@ -119,6 +120,11 @@ FOUND = {
         ("not_triton", "torch.gt computes with values outside a kernel"),
         ("not_triton", ".item() reads values out of a tensor"),
         ("not_triton", "torch.mul computes with values outside a kernel"),
+    ],
+    "torch_picks_by_index": [
+        ("not_triton", f"x[indices] {PICKS}"),
+        ("not_triton", f"torch.index_select {PICKS}"),
+        ("not_triton", f"x[indices] = ... {PICKS}"),
     ],
     "values_are_read_out": [
         ("not_triton", ".tolist() reads values out of a tensor"),
