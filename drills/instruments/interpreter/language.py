@@ -174,7 +174,8 @@ class Spoken:
 
 def takes_semantic(member: Any) -> bool:
     """A method such as x.exp(): Triton makes one of what is no builtin yet, and the compiler calls it as if it were."""
-    return "_semantic" in getattr(getattr(member, "signature", None), "parameters", ())
+    signatures = (getattr(member, name, None) for name in ("signature", "__signature__"))  # Triton 3.7's name, 3.6's
+    return any("_semantic" in getattr(one, "parameters", ()) for one in signatures)
 
 
 def give(owner: Any, attributes: dict[str, Any]) -> None:
