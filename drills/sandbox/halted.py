@@ -17,6 +17,8 @@ OPENING = "Stack (most recent call first):"
 FRAME = re.compile(r'^  File "(.*)", line (\d{1,9}) in .*$')
 MOST_FRAMES = 200
 LOOPS = (ast.While, ast.For)
+LARGEST = 128 << 10
+"""Bytes of the largest file in which the loop is looked for: a stranger's may take long to parse, at every late call."""
 
 
 def parted(printed: str) -> tuple[str, list[tuple[str, int]]]:
@@ -34,18 +36,22 @@ def place(frames: list[tuple[str, int]], file: str, text: bytes) -> tuple[int | 
     An endless `while` is likelier than an endless `for`: the innermost of those, if there is one.
     """
     name = file.encode("ascii", "backslashreplace").decode()
-    tree = source.parse(text)
-    lines = [line for path, line in frames if path == name]
-    if isinstance(tree, source.Problem) or not lines:
+    lines = list(dict.fromkeys(line for path, line in frames if path == name))
+    if not lines:
         return None, ""
-    around = [loop for line in lines for loop in _loops(tree, line)]
-    loops = sorted(around, key=lambda loop: not isinstance(loop, ast.While))
-    line = loops[0].lineno if loops else lines[0]
-    written = io.StringIO(importlib.util.decode_source(text)).readlines()
-    return (line, written[line - 1].strip()) if line <= len(written) else (None, "")
+    loops = _loops(text)
+    around = [loop for line in lines for loop in loops if loop.lineno <= line <= (loop.end_lineno or 0)]
+    chosen = sorted(around, key=lambda loop: not isinstance(loop, ast.While))
+    line = chosen[0].lineno if chosen else lines[0]
+    try:
+        written = io.StringIO(importlib.util.decode_source(text)).readlines()
+    except (SyntaxError, ValueError, LookupError):  # no text at all, which is said elsewhere
+        return None, ""
+    return (line, written[line - 1].strip()) if 0 < line <= len(written) else (None, "")
 
 
-def _loops(tree: ast.Module, line: int) -> list[ast.stmt]:
-    """The loops around a line, innermost first."""
-    around = [one for one in ast.walk(tree) if isinstance(one, LOOPS) and one.lineno <= line <= (one.end_lineno or 0)]
-    return sorted(around, key=lambda loop: -loop.lineno)
+def _loops(text: bytes) -> list[ast.stmt]:
+    """The file's loops, the inner ones first; none of a file that is too large, or no Python."""
+    tree = source.parse(text) if len(text) <= LARGEST else None
+    found = [one for one in ast.walk(tree) if isinstance(one, LOOPS)] if isinstance(tree, ast.Module) else []
+    return sorted(found, key=lambda loop: -loop.lineno)

@@ -35,6 +35,7 @@ WHERE = {
     "nobody's frames": ([("/lib/python/time.py", 6)], (None, "")),
     "no frames": ([], (None, "")),
     "a line that is not there": ([(QUOTED, 9_999)], (None, "")),
+    "nor is there one before the first": ([(QUOTED, 0)], (None, "")),
 }
 
 
@@ -47,6 +48,20 @@ def test_the_loop_that_does_not_end(what):
 @pytest.mark.parametrize("text", [b"", b"def f(:\n", b"\xff\xfe", b"x = 1\n"])
 def test_a_file_without_such_a_line(text):
     assert halted.place([(QUOTED, 3)], FILE, text) == (None, "")
+
+
+def test_a_file_that_takes_long_to_read_is_not_looked_through(monkeypatch):
+    """At every late call, while nobody else is graded: then the line itself will do."""
+    large = TEXT + b"x = [" + b"0," * halted.LARGEST + b"]\n"
+    monkeypatch.setattr(halted.source, "parse", lambda text: pytest.fail("was parsed"))
+    assert halted.place([(QUOTED, 8)], FILE, large) == (8, "at += 0")
+
+
+def test_however_many_frames_a_file_is_looked_through_once(monkeypatch):
+    walks, walk = [], halted.ast.walk
+    monkeypatch.setattr(halted.ast, "walk", lambda tree: walks.append(tree) or walk(tree))
+    assert halted.place([(QUOTED, 8), (QUOTED, 7), (QUOTED, 16)] * 60, FILE, TEXT) == (6, "while at < n:")
+    assert len(walks) == 1
 
 
 def test_what_was_printed_and_where_it_is_are_told_apart():
