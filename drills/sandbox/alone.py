@@ -8,6 +8,7 @@ list of all objects and the callers' frames are no ways in.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from types import FrameType
@@ -18,13 +19,17 @@ from drills.sandbox import visible
 NEVER = {
     "gc.get_objects", "gc.get_referrers", "gc.get_referents",
     "sys._current_frames", "sys._current_exceptions", "sys.settrace", "sys.setprofile",
-    "sys.monitoring.register_callback",
+    "sys.monitoring.register_callback", "cpython.PyInterpreterState_New",
 }  # fmt: skip
 """Audit events of what nothing in a worker has a use for."""
 
-OF_PYTHON = ("Py", "_Py")
-"""Functions of Python's own library, among them those that hand out frames and threads' states."""
+OF_ITS_TESTS = re.compile(r"(^|\.)(_test\w*capi|_testbuffer|_xx\w+|_interp\w+)$")
+"""Modules that Python tests itself with, which show everything, or that start interpreters, which know no hook."""
 
+OF_PYTHON = ("Py", "_Py", "dlsym", "dlvsym")
+"""Functions of Python's own library, among them those that hand out frames and threads' states; and what finds them."""
+
+LOOKED_UP = ("ctypes.dlsym", "ctypes.dlsym/handle")
 HAND_FRAMES_ON = tuple(os.path.join(os.path.dirname(os.__file__), f"{name}.py") for name in ("inspect", "traceback"))
 TRUSTED = (*(folder + os.sep for folder in [*visible.code(), *visible.spelled(), str(visible.DRILLS)]), "<frozen ")
 REFUSED = "graded code may not look into the process that runs it (a debugger may, with --debug)"
@@ -63,9 +68,11 @@ def refuse_looks() -> None:
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event in NEVER:
             raise PermissionError(REFUSED)
+        if event == "import" and OF_ITS_TESTS.search(str.__str__(arguments[0])):
+            raise PermissionError(REFUSED)
         if event == "sys.addaudithook":
             raise RuntimeError(REFUSED)  # Python then leaves the new hook out, and says nothing
-        if event == "ctypes.dlsym" and isinstance(arguments[1], str) and arguments[1].startswith(OF_PYTHON):
+        if event in LOOKED_UP and isinstance(arguments[1], str) and arguments[1].startswith(OF_PYTHON):
             raise PermissionError(REFUSED)
         if event == "sys._getframe" or (event == "object.__getattr__" and arguments[1] == "tb_frame"):
             if own() in busy:
