@@ -18,6 +18,7 @@ from drills.instruments.interpreter import operators, shortcuts
 from drills.instruments.interpreter.language import Language
 from drills.instruments.interpreter.meaning import Meaning, Semantic
 from drills.instruments.interpreter.memory import Builder
+from drills.instruments.interpreter.now import NOW
 
 SHAPES = [(), (1,), (4,), (4, 1), (1, 4), (2, 4), (8,)]
 KINDS = [tl.int1, tl.int8, tl.int32, tl.int64, tl.uint32, tl.float16, tl.bfloat16, tl.float32, tl.float64]
@@ -206,11 +207,11 @@ def addresses(kind, shape):
 def test_a_load_gives_the_same(semantic, kind):
     def loads(method):
         def load(pointers, mask, other):
-            semantic.present = True  # for Triton's own, which asks `if other`
+            NOW.present = True  # for Triton's own, which asks `if other`
             try:
                 return method(pointers, mask, other, (), None, None, None, False)
             finally:
-                semantic.present = False
+                NOW.present = False
 
         return load
 

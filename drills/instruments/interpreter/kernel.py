@@ -27,6 +27,7 @@ from drills.instruments.interpreter.arithmetic import NotInterpreted
 from drills.instruments.interpreter.language import Language, of_constants, of_values
 from drills.instruments.interpreter.meaning import Meaning
 from drills.instruments.interpreter.memory import Builder
+from drills.instruments.interpreter.now import NOW
 from drills.instruments.interpreter.quick import numpy_types
 from drills.instruments.interpreter.syntax import bound, rewritten
 from drills.instruments.meant import SCALARS, Vocabulary, captured
@@ -229,11 +230,11 @@ class Machine:
 
     def _programs(self, kernel: Any, params: list, values: dict, grid: tuple, watch: Watch | None) -> None:
         builder, recorder = self.builder, self.recorder
-        before = builder.watch
+        before = NOW.watch
         count = grid[0] * grid[1] * grid[2]
         order = range(count) if recorder is None else recorder.ordered(count)
-        builder.watch = watch
-        builder.masked_fill = "poison" if recorder is None else recorder.masked_fill
+        NOW.watch = watch
+        NOW.masked_fill = "poison" if recorder is None else recorder.masked_fill
         turn = 0 if recorder is None else recorder.turn
         watched = contextlib.nullcontext if recorder is None else recorder.resumed
         builder.set_grid_dim(*grid)
@@ -249,7 +250,7 @@ class Machine:
                     for program in order:
                         x, rest = divmod(program, grid[1] * grid[2])
                         builder.set_grid_idx(x, *divmod(rest, grid[2]))
-                        builder.turn = (turn + program) % 2
+                        NOW.turn = (turn + program) % 2
                         if watch is not None:
                             watch.program = program
                         self.frame = None
@@ -257,7 +258,7 @@ class Machine:
                 if recorder is not None:
                     recorder.meddled(meanwhile or self.intact.changes.since(whole))
         finally:
-            builder.watch = before
+            NOW.watch = before
             self.frame = None
             self.bound.clear()
             self.taken.clear()

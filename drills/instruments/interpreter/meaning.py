@@ -16,6 +16,7 @@ from triton.runtime import interpreter as plain
 
 from drills.instruments.constants import fields_of
 from drills.instruments.interpreter.arithmetic import NotInterpreted, numpy_type
+from drills.instruments.interpreter.now import NOW
 from drills.instruments.interpreter.number import Constants, Number, compiled, folded
 from drills.instruments.interpreter.shortcuts import Shortcuts
 from drills.instruments.interpreter.syntax import ASSIGN, BOTH, CHOSEN, EITHER, NOT, SHOWN, VALUE, is_inside
@@ -40,19 +41,15 @@ PYTHONS = frozenset(
 
 
 class Semantic(Shortcuts, plain.TritonSemantic):
-    """Triton's semantics on the interpreter's builder. present: a tensor's truth now means that it was given."""
-
-    def __init__(self, builder: Any) -> None:
-        super().__init__(builder)
-        self.present = False
+    """Triton's semantics on the interpreter's builder."""
 
     def _load_legacy(self, *args: Any) -> Any:
         """A load through pointers. Triton asks `if other` where it means "was it given"; 0 must not read as absent."""
-        self.present = True
+        NOW.present = True
         try:
             return super()._load_legacy(*args)
         finally:
-            self.present = False
+            NOW.present = False
 
     def binary_op_type_checking_impl(self, lhs: Any, rhs: Any, *more: Any, **named: Any) -> Any:
         """The two sides in one type. An argument that is 1 is a number to the compiler, and takes the other's type."""

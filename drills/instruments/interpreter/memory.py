@@ -15,7 +15,7 @@ from triton.runtime import interpreter as plain
 
 from drills.instruments.interpreter.arithmetic import Arithmetic, numpy_type
 from drills.instruments.interpreter.floats import from_bf16, lowest, poison, to_bf16, undefined
-from drills.instruments.watch import Watch
+from drills.instruments.interpreter.now import NOW
 
 native = plain._interpreter
 OPERATIONS = plain._ir.ATOMIC_OP
@@ -30,16 +30,7 @@ REDUCTIONS = {
 
 
 class Builder(Arithmetic):
-    """The interpreter's builder. watch: of the launch that runs, or None. masked_fill: see `CallOptions`.
-
-    turn: 0 or 1, which of them read NaN and which a large number.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.watch: Watch | None = None
-        self.masked_fill = "poison"
-        self.turn = 0
+    """The interpreter's builder."""
 
     def create_addptr(self, ptr: Any, offset: Any) -> Any:
         """Pointer arithmetic in 64 bits."""
@@ -51,8 +42,8 @@ class Builder(Arithmetic):
 
     def create_ptr_to_int(self, ptr: Any, kind: Any) -> Any:
         """An address as a number."""
-        if self.watch is not None:
-            self.watch.addressed()
+        if NOW.watch is not None:
+            NOW.watch.addressed()
         return super().create_ptr_to_int(ptr, kind)
 
     def create_load(self, ptr: Any, _0: Any, _1: Any, is_volatile: Any) -> Any:
@@ -130,16 +121,16 @@ class Builder(Arithmetic):
         return plain.TensorHandle(old, val.dtype.scalar)
 
     def _watch_atomic(self, ptr: Any, mask: np.ndarray | None, sem: Any) -> np.ndarray:
-        if self.watch is None:
+        if NOW.watch is None:
             return ptr.data
         ordered = sem != plain._ir.MEM_SEMANTIC.RELAXED
-        return self.watch.atomic(ptr.data, mask, width(ptr), getattr(ptr, "origin", None), ordered)
+        return NOW.watch.atomic(ptr.data, mask, width(ptr), getattr(ptr, "origin", None), ordered)
 
     def _load(self, ptrs: Any, mask: np.ndarray | None, other: Any) -> Any:
         dtype = ptrs.get_element_ty()
         held, places = numpy_type(dtype), ptrs.data
-        if self.watch is not None:
-            places = self.watch.load(places, mask, held.itemsize, getattr(ptrs, "origin", None))
+        if NOW.watch is not None:
+            places = NOW.watch.load(places, mask, held.itemsize, getattr(ptrs, "origin", None))
         shape = places.shape
         if mask is None:
             mask, fill = every(shape), np.zeros(shape, dtype=held)
@@ -151,14 +142,14 @@ class Builder(Arithmetic):
 
     def _undefined(self, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
         held, bf16 = numpy_type(dtype), dtype.is_bf16()
-        if self.masked_fill == "poison":
-            return undefined(held, bf16, shape, self.turn)
-        return lowest(held, bf16, shape) if self.masked_fill == "low" else np.zeros(shape, dtype=held)
+        if NOW.masked_fill == "poison":
+            return undefined(held, bf16, shape, NOW.turn)
+        return lowest(held, bf16, shape) if NOW.masked_fill == "low" else np.zeros(shape, dtype=held)
 
     def _store(self, ptrs: Any, value: Any, mask: np.ndarray | None) -> None:
         places = ptrs.data
-        if self.watch is not None:
-            places = self.watch.store(places, mask, width(ptrs), getattr(ptrs, "origin", None), value.data)
+        if NOW.watch is not None:
+            places = NOW.watch.store(places, mask, width(ptrs), getattr(ptrs, "origin", None), value.data)
         native.store(places, value.data, every(places.shape) if mask is None else mask)
 
 
