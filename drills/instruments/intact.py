@@ -35,6 +35,9 @@ COMPILERS = (
 """What a kernel is compiled by."""
 
 LANGUAGE = "triton.language"
+TYPES = "dtype"
+"""The class of Triton's types. A kernel computes in another if one of them says that it is."""
+
 PYTHONS = frozenset((
     "ast", "linecache", "random", "builtins", "inspect", "textwrap", "tokenize", "token", "dis", "opcode", "hashlib",
     "io", "math", "operator", "functools", "contextlib", "re", "collections", "_collections_abc", "copy", "copyreg",
@@ -107,7 +110,8 @@ class Intact:
         self.changes = Changes(owners.values())
         for at, (name, owner) in enumerate(owners.values()):
             space = vars(owner)
-            matters = _is_own if name.partition(".")[0] in PYTHONS or name.startswith(SET_BY) else _matters
+            own = name.partition(".")[0] in PYTHONS or name.startswith(SET_BY) or _kind(owner).__name__ == TYPES
+            matters = _is_own if own else _matters
             held = {key: value for key, value in dict(space).items() if isinstance(key, str) and matters(key, value)}
             if held:  # the first name once more: of one name alone, a getter gives no tuple
                 self.names[at] = name, space, itemgetter(*held, next(iter(held))), held
@@ -353,7 +357,7 @@ def _wrapped(value: Any) -> FunctionType | None:
 
 
 def _owners(packages: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """The modules by name, and the classes that are defined in them; and torch's tensors and operations."""
+    """The modules by name, the classes that are defined in them, Triton's types; and torch's tensors and operations."""
     if "torch" in sys.modules:
         torch = sys.modules["torch"]
         yield from (("torch.Tensor", torch.Tensor), ("torch.OpOverload", torch._ops.OpOverload))
@@ -364,10 +368,13 @@ def _owners(packages: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
             continue
         yield name, module
         for key, value in list(vars(module).items()):
-            if isinstance(value, type) and (
-                f"{name}.{key}" in CLASSES
-                or (inside and value.__module__ == name)
-                or (name == TREES and issubclass(value, ast.AST))
+            if (inside and _kind(value).__name__ == TYPES) or (
+                isinstance(value, type)
+                and (
+                    f"{name}.{key}" in CLASSES
+                    or (inside and value.__module__ == name)
+                    or (name == TREES and issubclass(value, ast.AST))
+                )
             ):
                 yield f"{name}.{key}", value
 

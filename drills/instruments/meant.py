@@ -40,6 +40,9 @@ CONSTANTS = "ConstexprFunction"
 
 ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
+COMPUTING = ("get_int_dtype", "str_to_ty")
+"""Functions of Triton's that are neither kernels nor builtins, and yet say the same wherever a kernel calls them."""
+
 SCALARS = frozenset((int, float, bool, str, type(None)))
 LANGUAGE = ("triton.language", "triton.runtime.jit", "triton.runtime.interpreter")
 """Modules whose classes a constant's, or a kernel's, may be of."""
@@ -69,7 +72,7 @@ class Vocabulary:
     def __init__(self) -> None:
         modules = {name: one for name, one in list(sys.modules.items()) if isinstance(one, ModuleType)}
         language = [one for name, one in modules.items() if name == "triton" or name.startswith(LANGUAGE[0])]
-        self.words = {identity(word): word for one in language for word in (one, *vars(one).values())}
+        self.words = {identity(word): word for one in language for word in (one, *filter(_is_word, vars(one).values()))}
         self.called = {number: _own_name(word) for number, word in self.words.items()}
         classes = [vars(one).values() for name, one in modules.items() if name.startswith(LANGUAGE)]
         kinds = {kind for held in classes for kind in held if isinstance(kind, type)}
@@ -132,11 +135,19 @@ class Vocabulary:
                 python = f", Python {digest(inner.__code__)}" if kind.__name__ == CONSTANTS else ""
                 return f"{inner.__name__}, line {inner.__code__.co_firstlineno}{python}{self.meddled(value)}"
             if kind.__name__ != "constexpr":
-                return _short(str(value))
+                return _short(str(value)) if self.is_type(value) else f"a Python {kind.__name__}"
             return self.text(value.value, True) or f"{WORD} {self.called[identity(value.value)]}"
         if kind is ModuleType:
             return _short(f"module {value.__name__}")
         return str(value) if kind is self.dtype else _short(f"a Python {kind.__name__}")
+
+    def is_type(self, value: Any) -> bool:
+        """Whether this is one of Triton's types, or a pointer to one: a copy could say of itself what it likes."""
+        if type(value).__name__ != "pointer_type":
+            return identity(value) in self.words
+        made = type(value)(value.element_ty, value.address_space, value.const)
+        same = all(type(held) is type(vars(value).get(name)) for name, held in vars(made).items())
+        return self.is_type(value.element_ty) and same and vars(made) == vars(value)
 
     def meddled(self, kernel: Any) -> str:
         """What it has in place of a method, or of its function's names; "" for nothing."""
@@ -160,6 +171,12 @@ class Vocabulary:
             return []
         inner = getattr(value, "value" if kind.__name__ == "constexpr" else "fn", None)
         return [inner] if type(inner) is FunctionType else self._within(inner) if inner is not None else []
+
+
+def _is_word(value: Any) -> bool:
+    """Whether a kernel may use it: no Python function that its language happens to be made with."""
+    plainly = type(value) is FunctionType and not getattr(value, "__triton_builtin__", False)
+    return not plainly or value.__name__ in COMPUTING
 
 
 def _own(kernel: Any) -> dict[str, Any]:
