@@ -16,7 +16,7 @@ from drills.instruments.constants import fields_of, tupled
 from drills.instruments.geometry import pointer
 from drills.instruments.interpreter.arithmetic import numpy_type
 from drills.instruments.interpreter.floats import to_bf16
-from drills.instruments.interpreter.number import Number
+from drills.instruments.interpreter.number import Constants, Number
 from drills.instruments.interpreter.signature import natural
 
 CONSTANTS = (bool, int, float, str)
@@ -27,7 +27,8 @@ SIZES = ("shape", "strides", "block_shape")
 def argument(param: jit.KernelParam, value: Any) -> Any:
     """One argument as the kernel sees it: a tensor or pointer of the type that the JIT would give it."""
     if param.is_constexpr:
-        return plainly(tl.core._unwrap_if_constexpr(value))
+        constant = plainly(tl.core._unwrap_if_constexpr(value))
+        return Constants(constant) if type(constant) is tuple else constant
     made = converted(value, param.name, folds=not param.do_not_specialize)
     fixed = param.annotation_type
     if fixed and isinstance(value, (bool, int, float)) and not fixed.startswith("*"):

@@ -132,7 +132,8 @@ class Language:
         for name in dir(owner):
             member = getattr(owner, name)
             if tl.core.is_builtin(member) or takes_semantic(member):
-                self.ours[identity(member)] = self._spoken(member)
+                if identity(member) not in self.ours:  # under two names it is one function, as to the compiler
+                    self.ours[identity(member)] = self._spoken(member)
                 self.set_attr(owner, name, self.ours[identity(member)])
 
     def _spoken(self, member: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from drills.instruments.interpreter.arithmetic import NotInterpreted, numpy_type
 from drills.instruments.interpreter.now import NOW
 from drills.instruments.interpreter.number import Constants, Number, compiled, folded
 from drills.instruments.interpreter.shortcuts import Shortcuts
-from drills.instruments.interpreter.syntax import ASSIGN, BOTH, CHOSEN, EITHER, NOT, SHOWN, VALUE, is_inside
+from drills.instruments.interpreter.syntax import ASSIGN, BOTH, CHOSEN, EITHER, NOT, REST, SHOWN, TEXT, VALUE, is_inside
 
 NUMBERS = (bool, int, float)
 PYTHONS = frozenset(
@@ -72,6 +73,7 @@ class Meaning:
         self.builtins = {
             **{name: one for name, one in vars(builtins).items() if name not in PYTHONS},
             "getattr": attribute,
+            "hasattr": has_attribute,
             "isinstance": instance,
             "range": self.range,
             "max": functools.partial(self.extreme, builtins.max, semantic.maximum),
@@ -82,6 +84,8 @@ class Meaning:
             NOT: self.negated,
             SHOWN: compiled,
             CHOSEN: self.chosen,
+            REST: rest,
+            TEXT: text,
             VALUE: lambda held: held if isinstance(held, NUMBERS) else held.value,
         }
 
@@ -146,10 +150,44 @@ class Meaning:
 
 def attribute(value: Any, name: str, *default: Any) -> Any:
     """getattr, as far as a kernel may name attributes."""
+    return getattr(_asked(value, name), name, *default)
+
+
+def has_attribute(value: Any, name: str) -> bool:
+    """hasattr, likewise."""
+    return hasattr(_asked(value, name), name)
+
+
+def _asked(value: Any, name: str) -> Any:
+    """What is asked for an attribute. Of a function, a tuple or a plain number, the interpreter's has others."""
     if is_inside(name):
         raise TypeError(f"a kernel has no attribute {name}: only Python has that, not a GPU")
-    named = isinstance(value, tuple) and name in fields_of(value)
-    return getattr(value if named else compiled(value), name, *default)
+    if isinstance(value, tuple) and name in fields_of(value):
+        return value
+    value = compiled(value)
+    if not isinstance(value, (tl.tensor, tl.dtype, ModuleType)):
+        raise TypeError("a kernel asks tensors and types for their attributes, nothing else")
+    return value
+
+
+def rest(left: Any, right: Any) -> Any:
+    """left % right: of numbers and tensors the rest, of text what it says with `right` in it."""
+    return left % _said(right) if isinstance(left, str) else left % right
+
+
+def text(pattern: Any, *values: Any, **named: Any) -> str:
+    """pattern.format(...)."""
+    if named:
+        raise TypeError("a kernel fills in text by places, not by names")
+    return pattern.format(*map(_said, values))
+
+
+def _said(value: Any) -> Any:
+    """What text may be made of: tuples and functions look otherwise in the interpreter."""
+    value = compiled(value)
+    if value is not None and not isinstance(value, (*NUMBERS, str)):
+        raise TypeError("a kernel makes text of numbers and text, nothing else")
+    return value
 
 
 def instance(value: Any, kinds: Any) -> bool:

@@ -20,6 +20,7 @@ from drills.instruments import sources
 
 ASSIGN, BOTH, EITHER, NOT = "__assigned__", "__both__", "__either__", "__negated__"
 VALUE, SHOWN, CHOSEN = "__value__", "__shown__", "__chosen__"
+REST, TEXT = "__rest__", "__text__"
 """Names under which the rewritten code finds its helpers."""
 
 INSIDE = frozenset(("handle", "fn"))
@@ -64,9 +65,10 @@ def rewritten(function: Callable) -> CodeType | None:
     if not isinstance(definition, ast.FunctionDef):
         return None
     _bare(definition)
-    if not code.co_filename.startswith(sources.TRITON):
+    learners = not code.co_filename.startswith(sources.TRITON)
+    if learners:
         _stay_outside(definition)
-    Rewriter().visit(definition)
+    Rewriter(learners).visit(definition)
     ast.fix_missing_locations(tree)
     ast.increment_lineno(tree, first - 1)
     code = compile(tree, filename=function.__code__.co_filename, mode="exec", dont_inherit=True)
@@ -112,7 +114,10 @@ def _bare(definition: ast.FunctionDef) -> None:
 
 
 class Rewriter(ast.NodeTransformer):
-    """One pass over a kernel's body."""
+    """One pass over a kernel's body. learners: whether it is one of theirs, not of Triton's own."""
+
+    def __init__(self, learners: bool) -> None:
+        self.learners = learners
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         self.generic_visit(node)
@@ -125,6 +130,7 @@ class Rewriter(ast.NodeTransformer):
             return node
         left = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
         value = ast.copy_location(ast.BinOp(left, node.op, node.value), node)
+        value = _call(REST, [left, node.value], node) if self.learners and isinstance(node.op, ast.Mod) else value
         return ast.copy_location(ast.Assign([node.target], _call(ASSIGN, value, node)), node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
@@ -141,7 +147,29 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
         self.generic_visit(node)
-        node.value = _call(SHOWN, node.value, node.value)
+        node.value, node.format_spec = _call(SHOWN, node.value, node.value), None  # at which the compiler does not look
+        return node
+
+    def visit_List(self, node: ast.List) -> ast.AST:
+        self.generic_visit(node)
+        alike = self.learners and isinstance(node.ctx, ast.Load)  # to the compiler a list is a tuple
+        return ast.copy_location(ast.Tuple(node.elts, node.ctx), node) if alike else node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        made = self.learners and isinstance(node.op, ast.Mod)
+        return _call(REST, [node.left, node.right], node) if made else node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+            node.func, node.args = ast.copy_location(ast.Name(TEXT, ast.Load()), node), [node.func.value, *node.args]
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            node.left = _call(SHOWN, node.left, node.left)
         return node
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:

@@ -1,0 +1,56 @@
+"""A control: kernels ask tensors for attributes, make text, and compare tuples, as any kernel may.
+
+expect: passed
+"""
+
+
+import torch
+import triton
+import triton.language as tl
+
+
+HALF = tl.constexpr(tl.float16)
+SINGLE = tl.constexpr(tl.float32)
+
+
+@triton.jit
+def merged_kernel(
+    v_a_ptr, s_a_ptr, v_b_ptr, s_b_ptr,  # [rows, D], [rows]
+    v_ptr, s_ptr,  # [rows, D], [rows] result
+    D: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64)
+    d = tl.arange(0, BLOCK_D)
+    s_a = tl.load(s_a_ptr + row)
+    s_b = tl.load(s_b_ptr + row)
+    v_a = tl.load(v_a_ptr + row * D + d, mask=d < D, other=0.0).to(tl.float32)
+    v_b = tl.load(v_b_ptr + row * D + d, mask=d < D, other=0.0).to(tl.float32)
+    m = tl.maximum(s_a, s_b)
+    shift = tl.where(m == float("-inf"), 0.0, m)
+    w_a = tl.exp2(s_a - shift)
+    w_b = tl.exp2(s_b - shift)
+    v_a = tl.where(w_a > 0, v_a, 0.0)
+    v_b = tl.where(w_b > 0, v_b, 0.0)
+    total = tl.where(m == float("-inf"), 1.0, w_a + w_b)
+    v = v_a * (w_a / total) + v_b * (w_b / total)
+    s = m + tl.log2(total)
+    tl.static_assert(BLOCK_D >= D, f"a block of {BLOCK_D:d} is too small for {D}")
+    tl.static_assert(D % BLOCK_D == D or D == BLOCK_D, "a row of %d" % D)
+    tl.static_assert((D, 1) == [D, 1], "no pair of {} and {}".format(D, None))
+    if hasattr(v, "dtype") and getattr(v, "dtype") == tl.float32 and v_ptr is not None:
+        s += 0.0
+    v = tl.reshape(tl.reshape(v, [v.shape[0], 1]), [BLOCK_D]).to(HALF if D < 0 else SINGLE)
+    tl.store(v_ptr + row * D + d, v.to(v_ptr.dtype.element_ty), mask=d < D)
+    tl.store(s_ptr + row, s)
+
+
+def merge_state(v_a, s_a, v_b, s_b):
+    S, H, D = v_a.shape
+    v = torch.empty((S, H, D), dtype=v_a.dtype, device=v_a.device)
+    s = torch.empty((S, H), dtype=torch.float32, device=v_a.device)
+    if S * H:
+        merged_kernel[(S * H,)](
+            v_a.contiguous(), s_a.contiguous(), v_b.contiguous(), s_b.contiguous(), v, s, D, triton.next_power_of_2(D)
+        )
+    return v, s
