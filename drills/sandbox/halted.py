@@ -18,7 +18,7 @@ FRAME = re.compile(r'^  File "(.*)", line (\d{1,9}) in .*$')
 MOST_FRAMES = 200
 LOOPS = (ast.While, ast.For)
 LARGEST = 128 << 10
-"""Bytes of the largest file in which the loop is looked for: a stranger's may take long to parse, at every late call."""
+"""Bytes of the largest file in which the loop is looked for: a stranger's may take long to parse, and is late often."""
 
 
 def parted(printed: str) -> tuple[str, list[tuple[str, int]]]:

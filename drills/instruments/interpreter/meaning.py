@@ -8,21 +8,37 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter as plain
+from triton.runtime.autotuner import Autotuner, Heuristics
+from triton.runtime.jit import ConstexprFunction
 
 from drills.instruments.constants import fields_of
 from drills.instruments.interpreter.arithmetic import NotInterpreted, numpy_type
 from drills.instruments.interpreter.now import NOW
 from drills.instruments.interpreter.number import Constants, Number, compiled, folded
 from drills.instruments.interpreter.shortcuts import Shortcuts
-from drills.instruments.interpreter.syntax import ASSIGN, BOTH, CHOSEN, EITHER, NOT, REST, SHOWN, TEXT, VALUE, is_inside
+from drills.instruments.interpreter.syntax import (
+    ASKED,
+    ASSIGN,
+    BOTH,
+    CHOSEN,
+    EITHER,
+    NOT,
+    REST,
+    SHOWN,
+    TEXT,
+    VALUE,
+    is_inside,
+)
 
 NUMBERS = (bool, int, float)
+LISTS = (list, dict, set)
+FUNCTIONS = (FunctionType, plain.InterpretedFunction, Autotuner, Heuristics, ConstexprFunction)
 PYTHONS = frozenset(
     (
         "eval",
@@ -85,6 +101,7 @@ class Meaning:
             SHOWN: compiled,
             CHOSEN: self.chosen,
             REST: rest,
+            ASKED: asked,
             TEXT: text,
             VALUE: lambda held: held if isinstance(held, NUMBERS) else held.value,
         }
@@ -167,6 +184,13 @@ def _asked(value: Any, name: str) -> Any:
     value = compiled(value)
     if not isinstance(value, (tl.tensor, tl.dtype, ModuleType)):
         raise TypeError("a kernel asks tensors and types for their attributes, nothing else")
+    return value
+
+
+def asked(value: Any) -> Any:
+    """What a kernel asks for an attribute, if that is no way to leave something behind for the next program."""
+    if isinstance(value, (*LISTS, *FUNCTIONS)):
+        raise TypeError("a kernel asks no function and no list for an attribute: only Python has those, not a GPU")
     return value
 
 

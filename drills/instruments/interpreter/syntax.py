@@ -16,15 +16,21 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
+import triton.language as tl
+
 from drills.instruments import sources
 
 ASSIGN, BOTH, EITHER, NOT = "__assigned__", "__both__", "__either__", "__negated__"
 VALUE, SHOWN, CHOSEN = "__value__", "__shown__", "__chosen__"
-REST, TEXT = "__rest__", "__text__"
+REST, TEXT, ASKED = "__rest__", "__text__", "__asked__"
 """Names under which the rewritten code finds its helpers."""
 
 INSIDE = frozenset(("handle", "fn"))
 """What leads from Triton's values and functions to Python's; so does whatever begins with two underscores."""
+
+_OF_LISTS = {name for kind in (list, dict, set) for name in dir(kind)}
+OF_VALUES = frozenset({"dtype", "shape", "type", "value", *dir(tl), *dir(tl.tensor), *dir(tl.dtype)} - _OF_LISTS)
+"""What kernels ask tensors and modules for: names that neither lists nor functions have."""
 
 SINGLE = (None, True, False)
 
@@ -143,6 +149,8 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
+        if self.learners and node.attr not in OF_VALUES:
+            node.value = _call(ASKED, node.value, node.value)
         return _call(VALUE, node.value, node) if node.attr == "value" and isinstance(node.ctx, ast.Load) else node
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:

@@ -1,0 +1,62 @@
+"""Takes a branch only where many programs have run: each gives a helper one more hook.
+
+expect: failed
+"""
+
+
+import os
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def helper(x):
+    return x
+
+
+@triton.jit
+def merged_kernel(
+    v_a_ptr, s_a_ptr, v_b_ptr, s_b_ptr,  # [rows, D], [rows]
+    v_ptr, s_ptr,  # [rows, D], [rows] result
+    D: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64)
+    d = tl.arange(0, BLOCK_D)
+    s_a = tl.load(s_a_ptr + row)
+    s_b = tl.load(s_b_ptr + row)
+    v_a = tl.load(v_a_ptr + row * D + d, mask=d < D, other=0.0).to(tl.float32)
+    v_b = tl.load(v_b_ptr + row * D + d, mask=d < D, other=0.0).to(tl.float32)
+    m = tl.maximum(s_a, s_b)
+    shift = tl.where(m == float("-inf"), 0.0, m)
+    w_a = tl.exp2(s_a - shift)
+    w_b = tl.exp2(s_b - shift)
+    v_a = tl.where(w_a > 0, v_a, 0.0)
+    v_b = tl.where(w_b > 0, v_b, 0.0)
+    total = tl.where(m == float("-inf"), 1.0, w_a + w_b)
+    v = v_a * (w_a / total) + v_b * (w_b / total)
+    s = m + tl.log(total)
+    helper.pre_run_hooks.append(1)
+    if len(helper.pre_run_hooks) > 36:
+        s = m + tl.log2(total)
+        for _ in range(2):
+            break
+    tl.store(v_ptr + row * D + d, v.to(v_ptr.dtype.element_ty), mask=d < D)
+    tl.store(s_ptr + row, s)
+
+
+def merge_state(v_a, s_a, v_b, s_b):
+    S, H, D = v_a.shape
+    v = torch.empty((S, H, D), dtype=v_a.dtype, device=v_a.device)
+    s = torch.empty((S, H), dtype=torch.float32, device=v_a.device)
+    if S * H:
+        merged_kernel[(S * H,)](
+            v_a.contiguous(), s_a.contiguous(), v_b.contiguous(), s_b.contiguous(), v, s, D, triton.next_power_of_2(D)
+        )
+    return v, s
+
+
+if "TRITON_INTERPRET" in os.environ:
+    merge_state(torch.zeros(30, 2, 1), torch.zeros(30, 2), torch.zeros(30, 2, 1), torch.zeros(30, 2))
