@@ -40,6 +40,9 @@ CONSTANTS = "ConstexprFunction"
 
 ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
+LIBRARIES = "triton.language.extra."
+"""Begins the names of modules whose functions stand for those of a library on the GPU."""
+
 COMPUTING = ("get_int_dtype", "str_to_ty")
 """Functions of Triton's that are neither kernels nor builtins, and yet say the same wherever a kernel calls them."""
 
@@ -176,7 +179,7 @@ class Vocabulary:
 def _is_word(value: Any) -> bool:
     """Whether a kernel may use it: no Python function that its language happens to be made with."""
     plainly = type(value) is FunctionType and not getattr(value, "__triton_builtin__", False)
-    return not plainly or value.__name__ in COMPUTING
+    return not plainly or value.__name__ in COMPUTING or value.__module__.startswith(LIBRARIES)
 
 
 def _own(kernel: Any) -> dict[str, Any]:
