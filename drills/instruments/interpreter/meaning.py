@@ -187,9 +187,9 @@ def _asked(value: Any, name: str) -> Any:
     return value
 
 
-def asked(value: Any) -> Any:
-    """What a kernel asks for an attribute, if that is no way to leave something behind for the next program."""
-    if isinstance(value, (*LISTS, *FUNCTIONS)):
+def asked(value: Any, *owners: Any) -> Any:
+    """A value that a kernel has asked its owners for, or asks something of: no way to leave the next program a word."""
+    if any(isinstance(one, (*LISTS, *FUNCTIONS)) for one in owners or (value,)):
         raise TypeError("a kernel asks no function and no list for an attribute: only Python has those, not a GPU")
     return value
 

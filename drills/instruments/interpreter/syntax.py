@@ -12,7 +12,7 @@ import importlib.util
 import inspect
 import io
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -148,10 +148,17 @@ class Rewriter(ast.NodeTransformer):
         return ast.copy_location(ast.Assign([node.target], value), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        if not isinstance(node.ctx, ast.Load):
+            return self.generic_visit(node)
+        owners = list(_owners(node))
+        if isinstance(owners[-1], ast.Name) and all(one.attr != "value" for one in (node, *owners[:-1])):
+            # Names stay as they are written: what they lead to is told (see `meant`).
+            strange = [one.value for one in (node, *owners[:-1]) if self.learners and one.attr not in OF_VALUES]
+            return _call(ASKED, [node, *strange], node) if strange else node
         self.generic_visit(node)
         if self.learners and node.attr not in OF_VALUES:
             node.value = _call(ASKED, node.value, node.value)
-        return _call(VALUE, node.value, node) if node.attr == "value" and isinstance(node.ctx, ast.Load) else node
+        return _call(VALUE, node.value, node) if node.attr == "value" else node
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
         self.generic_visit(node)
@@ -198,6 +205,13 @@ class Rewriter(ast.NodeTransformer):
 def _call(name: str, arguments: ast.expr | list, place: ast.AST) -> ast.Call:
     arguments = arguments if isinstance(arguments, list) else [arguments]
     return ast.copy_location(ast.Call(ast.copy_location(ast.Name(name, ast.Load()), place), arguments, []), place)
+
+
+def _owners(node: ast.expr) -> Iterator[ast.expr]:
+    """Of a.b.c: a.b, and a."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+        yield node
 
 
 def _no_arguments() -> ast.arguments:
