@@ -1,7 +1,7 @@
 """Asks a named tuple for what Python keeps of it: the branch that no compiler sees is right.
 
 expect: failed
-kind: wrong_value
+kind: exception
 """
 
 from typing import NamedTuple
