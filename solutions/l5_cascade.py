@@ -127,7 +127,7 @@ def attend_shared_kernel(
     """Program (block of query rows, KV head, split of the prefix): one read of the split serves all its rows."""
     # BEGIN SOLUTION
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    kv_head = tl.program_id(1)
+    kv_head = tl.program_id(1).to(tl.int64)
     split = tl.program_id(2)
     cols = tl.arange(0, BLOCK_D)
     keys = tl.arange(0, BLOCK_N)
@@ -182,7 +182,7 @@ def attend_paged_kernel(
     """Program (slot, KV head, split): a slot is a block of query rows of one group; a split is a share of its keys."""
     # BEGIN SOLUTION
     slot = tl.program_id(0)
-    kv_head = tl.program_id(1)
+    kv_head = tl.program_id(1).to(tl.int64)
     split = tl.program_id(2)
     cols = tl.arange(0, BLOCK_D)
     keys = tl.arange(0, BLOCK_N)

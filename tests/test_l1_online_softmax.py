@@ -29,13 +29,14 @@ def rows(rng, M=3, N=40, dtype=torch.float32):
     return (torch.randn(M, N, generator=rng) * 2).to(dtype)
 
 
-def long_row(rng):
-    """[1, 16448]: more columns than a kernel takes in one tile, and a multiple of 64 that fills no block of 1024.
+def long_rows(rng):
+    """[2, 16448]: more columns than a kernel takes in one tile, and a multiple of 64 that fills no block of 1024.
 
-    Its max stands near its end.
+    The max of row 0 stands near its end, its first 1100 scores are masked, and all of row 1.
     """
-    x = rows(rng, M=1, N=16 * 1024 + 64)
+    x = rows(rng, M=2, N=16 * 1024 + 64)
     x[0, -100] = 12.0
+    x[0, :1100] = x[1] = -math.inf
     return x
 
 
@@ -134,7 +135,7 @@ def test_row_length_around_the_block(drill, N):
 @pytest.mark.graded("softmax_stats", "edge")
 def test_default_block_on_a_short_and_on_a_long_row(drill):
     drill.softmax_stats(rows(drill.rng, N=5)).agrees()
-    drill.softmax_stats(long_row(drill.rng)).agrees()
+    drill.softmax_stats(long_rows(drill.rng)).agrees()
 
 
 @pytest.mark.graded("softmax_stats", "edge")
@@ -248,7 +249,7 @@ def test_softmax_of_rows_around_the_block(drill, N):
 @pytest.mark.graded("softmax", "edge")
 def test_default_block_for_softmax(drill):
     drill.softmax(rows(drill.rng, N=5)).agrees()
-    drill.softmax(long_row(drill.rng)).agrees()
+    drill.softmax(long_rows(drill.rng)).agrees()
 
 
 @pytest.mark.graded("softmax", "edge")
@@ -390,9 +391,9 @@ def test_attend_to_rows_around_the_block(drill, N):
 
 @pytest.mark.graded("attend", "edge")
 def test_default_block_for_attend(drill):
-    """1120 scores are a multiple of 32 that leaves a block of 64 half empty. The max stands near the end."""
+    """1120 scores are a multiple of 32 that leaves a block of 64 half empty. Many are masked; the max is late."""
     scores, v = scores_and_values(drill.rng, M=1, N=1120, D=2)
-    scores[0, -100] = 12.0
+    scores[0, -100], scores[0, :300] = 12.0, -math.inf
     drill.attend(scores, v.abs()).agrees()
 
 
@@ -480,10 +481,11 @@ def test_scores_and_values_of_other_strides(drill):
 
 
 @pytest.mark.graded("attend", "memory")
-def test_offsets_of_attend_need_64_bits(drill):
-    """The last row of the scores begins more than 2^31 elements after the first."""
+@pytest.mark.parametrize("far", ["scores", "v"])
+def test_offsets_of_attend_need_64_bits(drill, far):
+    """The last row of the scores, or of v, begins more than 2^31 elements after the first."""
     scores, v = scores_and_values(drill.rng, M=3, N=3, D=3, dtype=torch.float16)
-    drill.attend(far_apart(scores), v, 2).agrees()
+    drill.attend(far_apart(scores) if far == "scores" else scores, far_apart(v) if far == "v" else v, 2).agrees()
 
 
 @pytest.mark.graded("attend", "traffic")

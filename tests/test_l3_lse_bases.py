@@ -274,7 +274,7 @@ def test_an_output_of_little_weight_counts(drill, gap):
 
 
 @pytest.mark.graded("merge_natural", "edge")
-@pytest.mark.parametrize("S, H, D", [(0, 2, 8), (1, 1, 1), (2, 1, 512), (7, 5, 33), (100, 3, 2)])
+@pytest.mark.parametrize("S, H, D", [(0, 2, 8), (1, 1, 1), (2, 1, 512), (7, 5, 33), (70, 1, 2), (1, 130, 2)])
 def test_any_shape(drill, S, H, D):
     """Values of one sign: in a single column, values that cancel leave nothing to measure an error against."""
     o_a, lse_a, o_b, lse_b = pair(drill.rng, S, H, D)
@@ -304,10 +304,12 @@ def test_lses_heads_first_and_sliced_outputs(drill):
 
 
 @pytest.mark.graded("merge_natural", "memory")
-def test_offsets_of_outputs_need_64_bits(drill):
-    """The last position of o_a begins more than 2^31 elements after the first."""
-    o_a, *others = pair(drill.rng, dtype=torch.float16)
-    drill.merge_natural(far_apart(o_a), *others).agrees()
+@pytest.mark.parametrize("side", "ab")
+def test_offsets_of_outputs_need_64_bits(drill, side):
+    """The last position of one output begins more than 2^31 elements after the first."""
+    o_a, lse_a, o_b, lse_b = pair(drill.rng, dtype=torch.float16)
+    o_a, o_b = (far_apart(o_a), o_b) if side == "a" else (o_a, far_apart(o_b))
+    drill.merge_natural(o_a, lse_a, o_b, lse_b).agrees()
 
 
 @pytest.mark.graded("merge_natural", "traffic")
@@ -371,9 +373,10 @@ def test_an_lse_of_other_strides(drill):
 
 
 @pytest.mark.graded("to_flashinfer", "memory")
-def test_offsets_of_heads_need_64_bits(drill):
-    """The last head begins more than 2^31 elements after the first."""
-    drill.to_flashinfer(far_apart(rows(drill.rng, 3, 5))).agrees()
+@pytest.mark.parametrize("axis", [0, 1], ids=["heads", "positions"])
+def test_offsets_of_heads_need_64_bits(drill, axis):
+    """The last head, or position, begins more than 2^31 elements after the first."""
+    drill.to_flashinfer(far_apart(rows(drill.rng, 3, 3), axis=axis)).agrees()
 
 
 @pytest.mark.graded("to_flashinfer", "traffic")
@@ -477,8 +480,9 @@ def test_states_of_equal_scores_of_any_size(drill, score):
 
 
 @pytest.mark.graded("partial_states", "edge")
-def test_more_queries_than_a_tile_holds(drill):
-    q, k, v = states(drill.rng, 3, S=130, H=1, D=2)
+@pytest.mark.parametrize("S, H", [(130, 1), (1, 70)])
+def test_more_queries_or_heads_than_a_tile_holds(drill, S, H):
+    q, k, v = states(drill.rng, 3, S=S, H=H, D=2)
     drill.partial_states(q, k, v.abs(), 1).agrees()
 
 
@@ -490,11 +494,14 @@ def test_queries_keys_and_values_of_other_strides(drill):
 
 
 @pytest.mark.graded("partial_states", "memory")
-@pytest.mark.parametrize("far", ["k", "v"])
+@pytest.mark.parametrize("far", ["q and k", "v", "heads of k and v"])
 def test_offsets_of_keys_need_64_bits(drill, far):
-    """The last key begins more than 2^31 elements after the first."""
-    q, k, v = states(drill.rng, 3, S=1, dtype=torch.float16)
-    drill.partial_states(q, far_apart(k) if far == "k" else k, far_apart(v) if far == "v" else v, 2).agrees()
+    """The last position of q, the last key, or the last head of keys begins more than 2^31 elements after the first."""
+    q, k, v = states(drill.rng, 3, S=3, H=3, dtype=torch.float16)
+    axis = int(far == "heads of k and v")
+    q = far_apart(q) if far == "q and k" else q
+    k, v = (k if far == "v" else far_apart(k, axis=axis)), (v if far == "q and k" else far_apart(v, axis=axis))
+    drill.partial_states(q, k, v, 2).agrees()
 
 
 @pytest.mark.graded("partial_states", "traffic")

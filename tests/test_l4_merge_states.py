@@ -191,7 +191,7 @@ def test_results_outlive_the_next_call(drill):
 
 
 @pytest.mark.graded("merge_state", "edge")
-@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (35, 1), (1, 130)])
+@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (70, 1), (1, 130)])
 def test_one_row_and_none_and_hundreds(drill, S, H):
     """None in half precision: what is returned without a launch has the right dtype too."""
     dtype = torch.float32 if S else torch.float16
@@ -218,10 +218,12 @@ def test_rows_that_fill_no_tile(drill, D):
 
 
 @pytest.mark.graded("merge_state", "memory")
-def test_offsets_need_64_bits(drill):
-    """The last row of v_a begins more than 2^31 elements after the first."""
-    v_a, s_a, v_b, s_b = two_states(drill.rng, S=3, H=2, D=16, dtype=torch.float16)
-    drill.merge_state(far_apart(v_a), s_a, v_b, s_b).agrees()
+@pytest.mark.parametrize("side", "ab")
+def test_offsets_need_64_bits(drill, side):
+    """The last position of one v, and the last head of the other, begins more than 2^31 elements after the first."""
+    v_a, s_a, v_b, s_b = two_states(drill.rng, S=3, H=3, D=16, dtype=torch.float16)
+    of_a, of_b = (0, 1) if side == "a" else (1, 0)
+    drill.merge_state(far_apart(v_a, axis=of_a), s_a, far_apart(v_b, axis=of_b), s_b).agrees()
 
 
 @pytest.mark.graded("merge_state", "traffic")
@@ -282,7 +284,8 @@ def test_the_mask_may_have_any_stride(drill, kind):
         "one True for all": torch.tensor([True]).expand(4),
         "one False for all": torch.tensor([False]).expand(4),
     }[kind]
-    drill.merge_state_in_place(*map(turned, two_states(drill.rng, S=4, H=2, D=12)), mask).agrees()
+    v, s, v_other, s_other = map(turned, two_states(drill.rng, S=4, H=2, D=12))
+    drill.merge_state_in_place(wide(v) if kind.startswith("every") else v, s, v_other, s_other, mask).agrees()
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
@@ -295,10 +298,11 @@ def test_all_tensors_may_have_any_stride_in_place(drill, one, other):
 
 @pytest.mark.graded("merge_state_in_place", "edge")
 def test_scores_far_from_zero_are_legal_in_place(drill):
+    """And with a mask that is True."""
     v, s, v_other, s_other = two_states(drill.rng, S=5, H=1, D=12)
     s += torch.tensor([[-70000.0], [70000.0], [-70000.0], [200.0], [-70000.0]])
     s_other += torch.tensor([[-70000.0], [70000.0], [70000.0], [-200.0], [EMPTY]])
-    drill.merge_state_in_place(v, s, v_other, s_other).agrees()
+    drill.merge_state_in_place(v, s, v_other, s_other, torch.ones(5, dtype=torch.bool)).agrees()
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
@@ -325,9 +329,10 @@ def test_half_values_that_nearly_cancel_in_place(drill):
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
-@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (35, 1), (1, 130)])
+@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (70, 1), (1, 130)])
 def test_one_row_and_none_and_hundreds_in_place(drill, S, H):
-    drill.merge_state_in_place(*two_states(drill.rng, S=S, H=H, D=7), torch.ones(S, dtype=torch.bool)).agrees()
+    """The mask is True at every third position, the first one included."""
+    drill.merge_state_in_place(*two_states(drill.rng, S=S, H=H, D=7), torch.arange(S) % 3 == 0).agrees()
 
 
 @pytest.mark.graded("merge_state_in_place", "memory")
@@ -338,10 +343,12 @@ def test_rows_that_fill_no_tile_in_place(drill, D):
 
 
 @pytest.mark.graded("merge_state_in_place", "memory")
-def test_offsets_need_64_bits_in_place(drill):
-    """The last row of v begins more than 2^31 elements after the first."""
-    v, s, v_other, s_other = two_states(drill.rng, S=3, H=2, D=16, dtype=torch.float16)
-    drill.merge_state_in_place(far_apart(v), s, v_other, s_other).agrees()
+@pytest.mark.parametrize("side", ["own", "other"])
+def test_offsets_need_64_bits_in_place(drill, side):
+    """The last position of one v, and the last head of the other, begins more than 2^31 elements after the first."""
+    v, s, v_other, s_other = two_states(drill.rng, S=3, H=3, D=16, dtype=torch.float16)
+    own, other = (0, 1) if side == "own" else (1, 0)
+    drill.merge_state_in_place(far_apart(v, axis=own), s, far_apart(v_other, axis=other), s_other).agrees()
 
 
 @pytest.mark.graded("merge_state_in_place", "traffic")
@@ -428,7 +435,7 @@ def test_hundreds_of_empty_states_may_come_first(drill):
 
 
 @pytest.mark.graded("merge_states", "edge")
-@pytest.mark.parametrize("S, N, H", [(2, 0, 3), (0, 4, 3), (1, 1, 1), (35, 2, 1), (1, 2, 130)])
+@pytest.mark.parametrize("S, N, H", [(2, 0, 3), (0, 4, 3), (1, 1, 1), (70, 2, 1), (1, 2, 130)])
 def test_no_states_no_positions_one_of_each_and_hundreds(drill, S, N, H):
     """With N = 0 every state is empty: v = 0 and s = -inf. None are merged in half precision."""
     dtype = torch.float32 if S * N else torch.float16
@@ -453,14 +460,17 @@ def test_many_states_of_little_weight_count(drill):
 @pytest.mark.graded("merge_states", "edge")
 @pytest.mark.parametrize("size", FAR, ids=power)
 def test_many_equal_s_of_any_size(drill, size):
-    v, s = states(drill.rng, 2, 3, 1, 2)
+    v, s = states(drill.rng, 3, 2, 1, 2)
     drill.merge_states(v, torch.full_like(s, size)).agrees()
 
 
 @pytest.mark.graded("merge_states", "edge")
-@pytest.mark.parametrize("layout", [turned, wide], ids=["axes swapped", "every second column"])
-def test_many_states_need_not_be_contiguous(drill, layout):
-    drill.merge_states(*map(layout, states(drill.rng, 2, 5, 3, 12))).agrees()
+@pytest.mark.parametrize(
+    "of_v, of_s", [(wide, as_it_is), (as_it_is, turned), (turned, wide)], ids=["v alone", "s alone", "both"]
+)
+def test_many_states_need_not_be_contiguous(drill, of_v, of_s):
+    v, s = states(drill.rng, 2, 5, 3, 12)
+    drill.merge_states(of_v(v), of_s(s)).agrees()
 
 
 @pytest.mark.graded("merge_states", "memory")
@@ -470,9 +480,11 @@ def test_states_and_columns_that_fill_no_block(drill, N, D):
 
 
 @pytest.mark.graded("merge_states", "memory")
-def test_offsets_of_states_need_64_bits(drill):
-    v, s = states(drill.rng, 3, 2, 2, 16, dtype=torch.float16)
-    drill.merge_states(far_apart(v), s).agrees()
+@pytest.mark.parametrize("axis", [0, 1], ids=["positions", "states"])
+def test_offsets_of_states_need_64_bits(drill, axis):
+    """The last position of v, or the last state, begins more than 2^31 elements after the first."""
+    v, s = states(drill.rng, 3, 3, 2, 16, dtype=torch.float16)
+    drill.merge_states(far_apart(v, axis=axis), s).agrees()
 
 
 @pytest.mark.graded("merge_states", "traffic")
@@ -588,10 +600,14 @@ def test_runs_of_a_hundred_heads(drill):
 
 
 @pytest.mark.graded("variable_length_merge_states", "edge")
-@pytest.mark.parametrize("layout", [turned, wide], ids=["axes swapped", "every second column"])
-def test_runs_need_not_be_contiguous(drill, layout):
+@pytest.mark.parametrize(
+    "of_v, of_s, of_indptr",
+    [(turned, wide, wide), (as_it_is, turned, wide), (wide, as_it_is, as_it_is)],
+    ids=["all", "s and indptr", "v alone"],
+)
+def test_runs_need_not_be_contiguous(drill, of_v, of_s, of_indptr):
     v, s, indptr = runs(drill.rng, [0, 3, 8], H=3, D=12)
-    drill.variable_length_merge_states(layout(v), layout(s), wide(indptr)).agrees()
+    drill.variable_length_merge_states(of_v(v), of_s(s), of_indptr(indptr)).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "memory")
@@ -602,9 +618,11 @@ def test_runs_and_columns_that_fill_no_block(drill, D):
 
 
 @pytest.mark.graded("variable_length_merge_states", "memory")
-def test_offsets_of_rows_need_64_bits(drill):
-    v, s, indptr = runs(drill.rng, [0, 1, 3], H=2, D=16, dtype=torch.float16)
-    drill.variable_length_merge_states(far_apart(v), s, indptr).agrees()
+@pytest.mark.parametrize("axis", [0, 1], ids=["rows", "heads"])
+def test_offsets_of_rows_need_64_bits(drill, axis):
+    """The last row of v, or the last head, begins more than 2^31 elements after the first."""
+    v, s, indptr = runs(drill.rng, [0, 1, 3], H=3, D=16, dtype=torch.float16)
+    drill.variable_length_merge_states(far_apart(v, axis=axis), s, indptr).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "traffic")

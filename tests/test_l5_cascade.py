@@ -47,9 +47,14 @@ def turned(x):
     return x.transpose(0, 1).contiguous().transpose(0, 1)
 
 
+def every_second_column(x):
+    """The same values, every second column of a tensor twice as wide."""
+    return x.repeat_interleave(2, -1)[..., ::2]
+
+
 def heads_first(kv_cache):
     """The same pages, every second column of a cache [pages, 2, Hkv, page_size, 2 * D]."""
-    return kv_cache.transpose(2, 3).repeat_interleave(2, -1)[..., ::2].transpose(2, 3)
+    return every_second_column(kv_cache.transpose(2, 3)).transpose(2, 3)
 
 
 def normal(rng, *shape, dtype=torch.float32):
@@ -95,6 +100,12 @@ def little_weight(rng, B):
     return q, k, v
 
 
+def keeps_float32(v, dtype):
+    """Fails if v is what its own rounding to half precision leaves."""
+    rounded = dtype != torch.float32 and torch.equal(v, v.to(dtype).float())
+    assert not rounded, f"v was rounded to {short(dtype)} before it was stored: partial results keep float32"
+
+
 def values_that_lose(keys):
     """v[keys, 1, 7] float16. Summed in half precision with equal weights, some column is rounded down in every step."""
     column = 1 + 2.0 ** -torch.arange(2.0, 9.0).half() - torch.finfo(torch.float16).eps
@@ -107,7 +118,8 @@ def values_that_lose(keys):
 @pytest.mark.graded("attend_shared", "value")
 @pytest.mark.parametrize("dtype", DTYPES, ids=short)
 def test_every_request_attends_to_the_one_prefix(drill, dtype):
-    drill.attend_shared(*shared_case(drill.rng, D=80, P=70, dtype=dtype)).agrees()
+    v, _ = drill.attend_shared(*shared_case(drill.rng, D=80, P=70, dtype=dtype)).agrees()
+    keeps_float32(v, dtype)
 
 
 @pytest.mark.graded("attend_shared", "value")
@@ -129,9 +141,9 @@ def test_a_long_prefix_stays_exact(drill):
 
 
 @pytest.mark.graded("attend_shared", "edge")
-@pytest.mark.parametrize("keys", [1, 16, 64, 257])
-def test_prefix_of_any_length(drill, keys):
-    drill.attend_shared(*shared_case(drill.rng, B=1, P=keys)).agrees()
+@pytest.mark.parametrize("keys, D", [(1, 16), (16, 192), (64, 16), (257, 16)])
+def test_prefix_of_any_length(drill, keys, D):
+    drill.attend_shared(*shared_case(drill.rng, B=1, P=keys, D=D)).agrees()
 
 
 @pytest.mark.graded("attend_shared", "edge")
@@ -182,17 +194,19 @@ def test_a_hundred_requests_or_dozens_of_heads(drill, B, heads, kv_heads):
 
 @pytest.mark.graded("attend_shared", "memory")
 def test_inputs_of_other_strides(drill):
-    q, k, v = shared_case(drill.rng)
-    q, k = q.transpose(0, 1).contiguous().transpose(0, 1), k.repeat(1, 1, 2)[..., 1::2]
-    drill.attend_shared(q, k, v.flip(0)).agrees()
+    q, k, v = shared_case(drill.rng, Hq=4, Hkv=2)
+    k = every_second_column(k.transpose(0, 1)).transpose(0, 1)
+    drill.attend_shared(turned(q), k, every_second_column(v)).agrees()
 
 
 @pytest.mark.graded("attend_shared", "memory")
-@pytest.mark.parametrize("far", ["q", "k", "v"])
-def test_offsets_of_keys_need_64_bits(drill, far):
-    """The last row of q, k or v begins more than 2^31 elements after the first."""
-    case = zip("qkv", shared_case(drill.rng, P=3, dtype=torch.float16), strict=True)
-    drill.attend_shared(*(far_apart(x) if name == far else x for name, x in case)).agrees()
+@pytest.mark.parametrize(
+    "axes", [(0, None, None), (None, 0, None), (None, None, 0), (None, 1, 1)], ids=["q", "k", "v", "heads"]
+)
+def test_offsets_of_keys_need_64_bits(drill, axes):
+    """Of q, k and v: the last one along this axis begins more than 2^31 elements after the first."""
+    case = zip(shared_case(drill.rng, P=3, Hq=3, Hkv=3, dtype=torch.float16), axes, strict=True)
+    drill.attend_shared(*(x if axis is None else far_apart(x, axis=axis) for x, axis in case)).agrees()
 
 
 @pytest.mark.graded("attend_shared", "traffic")
@@ -213,7 +227,8 @@ def test_attend_shared_compiles(drill):
 @pytest.mark.graded("attend_paged", "value")
 @pytest.mark.parametrize("dtype", DTYPES, ids=short)
 def test_each_request_attends_to_its_own_shuffled_pages(drill, dtype):
-    drill.attend_paged(*paged_case(drill.rng, D=80, lengths=(5, 70), dtype=dtype)).agrees()
+    v, _ = drill.attend_paged(*paged_case(drill.rng, D=80, lengths=(5, 70), dtype=dtype)).agrees()
+    keeps_float32(v, dtype)
 
 
 @pytest.mark.graded("attend_paged", "value")
@@ -223,9 +238,9 @@ def test_query_heads_find_their_kv_head_in_the_pages(drill, group, kv_heads):
 
 
 @pytest.mark.graded("attend_paged", "value")
-@pytest.mark.parametrize("page_size, lengths", [(1, (36,)), (3, (38,)), (48, (600, 5))])
+@pytest.mark.parametrize("page_size, lengths", [(1, (130,)), (3, (38,)), (150, (610, 5))])
 def test_pages_of_any_size(drill, page_size, lengths):
-    """600 keys may be cut into parts; of 5 keys the later parts then have none."""
+    """610 keys may be cut into parts; of 5 keys the later parts then have none."""
     drill.attend_paged(*paged_case(drill.rng, lengths, page_size)).agrees()
 
 
@@ -256,7 +271,8 @@ def test_keys_of_little_weight_count_in_pages(drill):
 
 @pytest.mark.graded("attend_paged", "edge")
 def test_requests_without_pages_are_empty_states(drill):
-    q, *pages = paged_case(drill.rng, (0, 9))
+    """Its neighbor has 192 columns: more than a tile of 128."""
+    q, *pages = paged_case(drill.rng, (0, 9), D=192)
     v, s = drill.attend_paged(q, *pages).agrees()
     assert (v[0] == 0).all() and (s[0] == -math.inf).all()
 
@@ -307,15 +323,16 @@ def test_pages_with_a_scale_of_zero_and_a_table_of_other_strides(drill):
 @pytest.mark.graded("attend_paged", "memory")
 def test_a_cache_laid_out_heads_first(drill):
     """With every second column of it, and q heads first too."""
-    q, kv_cache, *table = paged_case(drill.rng, D=5)
+    q, kv_cache, *table = paged_case(drill.rng, Hq=4, Hkv=2, D=5)
     drill.attend_paged(turned(q), heads_first(kv_cache), *table).agrees()
 
 
 @pytest.mark.graded("attend_paged", "memory")
-def test_offsets_of_pages_need_64_bits(drill):
-    """Three pages, each more than 2^30 elements after the one before."""
-    q, kv_cache, *table = paged_case(drill.rng, (9,), spare=0, dtype=torch.float16)
-    drill.attend_paged(q, far_apart(kv_cache), *table).agrees()
+@pytest.mark.parametrize("axis", [0, 3], ids=["pages", "heads"])
+def test_offsets_of_pages_need_64_bits(drill, axis):
+    """Three pages, or KV heads, each more than 2^30 elements after the one before."""
+    q, kv_cache, *table = paged_case(drill.rng, (9,), Hq=3, Hkv=3, spare=0, dtype=torch.float16)
+    drill.attend_paged(q, far_apart(kv_cache, axis=axis), *table).agrees()
 
 
 @pytest.mark.graded("attend_paged", "compile")
@@ -349,12 +366,15 @@ def test_requests_with_no_suffix_keep_the_prefix(drill):
 
 @pytest.mark.graded("cascade", "edge")
 def test_nan_in_slots_that_hold_no_key(drill):
-    drill.cascade(*cascade_case(drill.rng, lengths=(5, 2), beyond=math.nan)).agrees()
+    """And 192 columns: more than a tile of 128."""
+    drill.cascade(*cascade_case(drill.rng, lengths=(5, 2), D=192, beyond=math.nan)).agrees()
 
 
 @pytest.mark.graded("cascade", "edge")
 @pytest.mark.parametrize(
-    "P, lengths", [(0, (5, 0)), (0, (0, 0)), (6, (0, 0))], ids=["own pages only", "nothing at all", "prefix only"]
+    "P, lengths",
+    [(0, (5, 0)), (0, (0, 0)), (6, (0, 0)), (6, ())],
+    ids=["own pages only", "nothing at all", "prefix only", "no request"],
 )
 def test_one_side_alone_or_none(drill, P, lengths):
     """In half precision: what one side alone yields is not yet in q's dtype."""
@@ -390,7 +410,8 @@ def test_seventy_requests_of_a_cascade(drill):
 
 @pytest.mark.graded("cascade", "edge")
 def test_a_scale_of_zero_and_a_table_of_other_strides(drill):
-    q, k, v, kv_cache, *table = cascade_case(drill.rng, lengths=(5, 9, 2))
+    """One request's last page is full."""
+    q, k, v, kv_cache, *table = cascade_case(drill.rng, lengths=(5, 8, 2))
     drill.cascade(q, k, v, kv_cache, *map(wide, table), 0.0).agrees()
 
 
@@ -400,6 +421,13 @@ def test_prefix_and_pages_taken_from_one_cache(drill):
     q, _, _, kv_cache, indptr, *more = cascade_case(drill.rng, lengths=(150, 5), index=torch.int64, before=1, Hkv=2)
     kv_cache = heads_first(kv_cache)
     drill.cascade(turned(q), *kv_cache[int(more[0][indptr[0]])], kv_cache, indptr, *more).agrees()
+
+
+@pytest.mark.graded("cascade", "memory")
+def test_offsets_of_both_sides_need_64_bits(drill):
+    """The last key of the prefix and the last page begin more than 2^31 elements after the first."""
+    q, k, v, kv_cache, *table = cascade_case(drill.rng, P=3, lengths=(3, 6), spare=0, dtype=torch.float16)
+    drill.cascade(q, far_apart(k), v, far_apart(kv_cache), *table).agrees()
 
 
 @pytest.mark.graded("cascade", "traffic")
@@ -436,7 +464,9 @@ def test_any_grouping_equals_flat_attention(drill, round):
 
 @pytest.mark.graded("multi_level_cascade", "value")
 def test_every_level_sends_a_query_head_to_one_kv_head(drill):
-    drill.multi_level_cascade(*level_case(drill.rng, [[0, 2], [0, 1, 2]], [[5], [3, 2]], B=2, Hq=6, Hkv=2)).agrees()
+    """With 192 columns: more than a tile of 128."""
+    case = level_case(drill.rng, [[0, 2], [0, 1, 2]], [[5], [3, 2]], B=2, Hq=6, Hkv=2, D=192)
+    drill.multi_level_cascade(*case).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "value")
@@ -470,6 +500,11 @@ def test_no_level_is_an_empty_state(drill):
 
 
 @pytest.mark.graded("multi_level_cascade", "edge")
+def test_levels_of_no_request(drill):
+    drill.multi_level_cascade(*level_case(drill.rng, [[0, 0], [0]], [[5], []], B=0, dtype=torch.float16)).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "edge")
 def test_a_level_with_no_group(drill):
     drill.multi_level_cascade(*level_case(drill.rng, [[0], [0, 4]], [[], [6]], dtype=torch.float16)).agrees()
 
@@ -494,23 +529,27 @@ def test_two_levels_in_half_precision_that_nearly_cancel(drill):
 
 
 @pytest.mark.graded("multi_level_cascade", "edge")
-def test_seventy_requests_in_two_groups_and_in_ten(drill):
+def test_seventy_requests_in_two_groups_and_in_many(drill):
     """The second group's rows are more than any block's, and begin amid one."""
-    bounds, lengths = [[0, 3, 70], list(range(0, 71, 7))], [[5, 18], [1, 3, 0, 5, 2] * 2]
+    bounds, lengths = [[0, 3, 70], list(range(0, 71, 2))], [[5, 18], [1, 0, 0, 5, 0, 2, 0] * 5]
     case = level_case(drill.rng, bounds, lengths, B=70, D=2)
     drill.multi_level_cascade(*case).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "edge")
 def test_levels_with_a_scale_of_zero_and_tables_of_other_strides(drill):
+    """And of 64-bit indices."""
     q, kv_cache, levels = level_case(drill.rng, [[0, 4], [0, 1, 4]], [[7], [3, 9]])
-    drill.multi_level_cascade(q, kv_cache, [tuple(map(wide, level)) for level in levels], 0.0).agrees()
+    levels = [tuple(wide(table.long()) for table in level) for level in levels]
+    drill.multi_level_cascade(q, kv_cache, levels, 0.0).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "memory")
 def test_group_of_seven_query_heads_and_head_size_five(drill):
-    case = level_case(drill.rng, [[0, 1, 3], [1, 2, 3]], [[9, 4], [3, 3]], B=3, Hq=7, Hkv=1, D=5, page_size=3)
-    drill.multi_level_cascade(*case).agrees()
+    """In a cache laid out heads first, with two KV heads."""
+    bounds, lengths = [[0, 1, 3], [1, 2, 3]], [[9, 4], [3, 3]]
+    q, kv_cache, levels = level_case(drill.rng, bounds, lengths, B=3, Hq=14, Hkv=2, D=5, page_size=3)
+    drill.multi_level_cascade(q, heads_first(kv_cache), levels).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "memory")

@@ -44,11 +44,13 @@ def turned(x: Tensor) -> Tensor:
     return x.transpose(0, 1).contiguous().transpose(0, 1)
 
 
-def far_apart(x: Tensor, elements: int = 2**30 + 8) -> Tensor:
-    """The same values, with this many elements of untouched memory from one index of the first axis to the next.
+def far_apart(x: Tensor, elements: int = 2**30 + 8, axis: int = 0) -> Tensor:
+    """The same values, with this many elements of untouched memory from one index of an axis to the next.
 
     Address space, not memory: two steps of the default are more than 2^31 elements.
     """
+    if axis:
+        return far_apart(x.movedim(axis, 0), elements).movedim(0, axis)
     memory = reserve.empty(elements * (len(x) - 1) + x[0].numel(), x.dtype)
     return memory.as_strided(x.shape, (elements, *x[0].contiguous().stride())).copy_(x)
 

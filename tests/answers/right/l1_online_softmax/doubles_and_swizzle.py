@@ -70,6 +70,7 @@ def swizzled_tiles(s, v, o, M, N, D, ss, st, vs, vt, BM: tl.constexpr, BN: tl.co
     den = tl.zeros([BM, 1], tl.float32)
     acc = tl.zeros([BM, BD], tl.float32)
     sp = s + m64[:, None] * ss + tl.arange(0, BN)[None, :].to(tl.int64) * st
+    many = tl.full((), BN, tl.int64)  # BN * vs may pass 2^31
     vp = v + tl.arange(0, BN)[:, None].to(tl.int64) * vs + d64[None, :] * vt
     for n in tl.range(0, N, BN):
         keys = n + tl.arange(0, BN)
@@ -83,7 +84,7 @@ def swizzled_tiles(s, v, o, M, N, D, ss, st, vs, vt, BM: tl.constexpr, BN: tl.co
         acc = acc * r + tl.sum(tl.expand_dims(p, 2) * tl.expand_dims(y, 0), axis=1)
         top = new
         sp += BN * st
-        vp += BN * vs
+        vp += many * vs
     acc = tl.where(den > 0.0, acc / den, 0.0)
     tl.store(o + m64[:, None] * D + d64[None, :], acc, mask=mm[:, None] & dm[None, :])
 

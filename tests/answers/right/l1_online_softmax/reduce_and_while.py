@@ -75,7 +75,7 @@ def attend_kernel(s_ptr, v_ptr, o_ptr, N, D, s_row, s_col, v_row, v_col, BLOCK_D
     m = tl.full((), float("-inf"), tl.float32)
     l = tl.full((), 0.0, tl.float32)
     o = tl.zeros((BLOCK_D,), tl.float32)
-    n = 0
+    n = tl.full((), 0, tl.int64)
     while n < N:  # one score a step: the recurrence as it is on paper
         s = tl.load(s_ptr + row * s_row + n * s_col).to(tl.float32)
         if s > float("-inf"):

@@ -54,7 +54,7 @@ def attend_kernel(s_ptr, v_ptr, o_ptr, N, D, sm, sn, vn, vd, BLOCK: tl.constexpr
     for n0 in range(0, N, BLOCK):
         n = n0 + tl.arange(0, BLOCK)
         s = tl.load(s_ptr + row * sm + n * sn, mask=n < N, other=-float("inf")).to(tl.float32)
-        v = tl.load(v_ptr + n[:, None] * vn + d[None, :] * vd, mask=(n[:, None] < N) & (d[None, :] < D), other=0)
+        v = tl.load(v_ptr + n[:, None].to(tl.int64) * vn + d[None, :] * vd, mask=(n[:, None] < N) & (d[None, :] < D), other=0)
         top = tl.maximum(m, tl.max(s))
         keep = tl.where(m == -float("inf"), 0.0, tl.exp(m - top))
         w = tl.where(s == -float("inf"), 0.0, tl.exp(s - top))

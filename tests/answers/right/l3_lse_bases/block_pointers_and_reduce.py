@@ -136,7 +136,7 @@ def states_kernel(
 ):  # fmt: skip
     """Every key is a state (v, s = its score). B lanes merge theirs one by one, and are merged with each other last."""
     i = tl.program_id(0)
-    h = tl.program_id(1)
+    h = tl.program_id(1).to(tl.int64)
     part = tl.program_id(2)
     first = tl.minimum(part * T, L)
     count = tl.minimum(first + T, L) - first

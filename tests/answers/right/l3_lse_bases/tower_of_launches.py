@@ -128,8 +128,8 @@ def states_kernel(q, k, v, v_out, s_out, S, N, H, L, T, scale, D, k_l, k_h, k_d,
         while start < end:
             key = (start + tl.arange(0, KEYS)).to(tl.int64)
             inside = (key < end)[:, None] & (d < D)[None, :]
-            k_tile = tl.load(k + key[:, None] * k_l + head * k_h + d[None, :] * k_d, mask=inside, other=0.0)
-            v_tile = tl.load(v + key[:, None] * v_l + head * v_h + d[None, :] * v_d, mask=inside, other=0.0)
+            k_tile = tl.load(k + key[:, None] * k_l + head.to(tl.int64) * k_h + d[None, :] * k_d, mask=inside, other=0.0)
+            v_tile = tl.load(v + key[:, None] * v_l + head.to(tl.int64) * v_h + d[None, :] * v_d, mask=inside, other=0.0)
             score = tl.sum(q_tile * k_tile.to(tl.float32)[None, :, :], 2) * (scale / LN2)
             score = tl.where((key < end)[None, :], score, float("-inf"))
             top = tl.maximum(m, tl.max(score, 1))

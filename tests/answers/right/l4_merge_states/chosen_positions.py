@@ -55,7 +55,7 @@ def kernel(
     i, h = row // H, row % H
     if CHOSEN:
         i = tl.load(chosen + i, mask=live, other=0)
-    i = i.to(tl.int64)
+    i, h = i.to(tl.int64), h.to(tl.int64)
     a, b, merged = two_weights(
         tl.load(s_a + i * by_a[3] + h * by_a[4], mask=live, other=float("-inf")),
         tl.load(s_b + i * by_b[3] + h * by_b[4], mask=live, other=float("-inf")),

@@ -163,10 +163,10 @@ def add(v, s, w, t, mask, H, v0, v1, v2, s0, s1, m0, D: tl.constexpr, P: tl.cons
         p, q = tl.exp2(a - k), tl.exp2(b - k)
         z = p + q
         z = tl.where(z > 0, z, 1.0)
-        x = tl.load(v + i * v0 + h * v1 + c * v2, mask=(c < D) & (p > 0) & on, other=0.0).to(tl.float32)
+        x = tl.load(v + i * v0 + h.to(tl.int64) * v1 + c * v2, mask=(c < D) & (p > 0) & on, other=0.0).to(tl.float32)
         y = tl.load(w + (i * H + h) * D + c, mask=(c < D) & (q > 0) & on, other=0.0).to(tl.float32)
         tl.debug_barrier()
-        tl.store(v + i * v0 + h * v1 + c * v2, (x * p + y * q) / z, mask=(c < D) & on)
+        tl.store(v + i * v0 + h.to(tl.int64) * v1 + c * v2, (x * p + y * q) / z, mask=(c < D) & on)
         tl.store(s + i * s0 + h * s1, m + tl.log2(z), mask=on)
 
 

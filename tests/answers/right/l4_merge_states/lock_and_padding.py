@@ -86,7 +86,7 @@ def rows_kernel(
     HAS: tl.constexpr,
 ):
     """Tiles [R, H's, W]: R positions of one head."""
-    h = tl.program_id(1)
+    h = tl.program_id(1).to(tl.int64)
     i = (tl.program_id(0) * R + tl.arange(0, R)).to(tl.int64)
     live = i < S
     if HAS:

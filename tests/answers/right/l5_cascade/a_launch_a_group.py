@@ -35,8 +35,8 @@ def prefix_kernel(q, k, v, v_out, s_out, rows, P, Hq, Hkv, G, D, scale, q_b, q_h
         for start in range(0, P, KEYS):
             key = (start + n).to(tl.int64)[:, None]
             inside = (key < P) & (d < D)[None, :]
-            k_tile = tl.load(k + key * k_n + kv_head * k_h + d[None, :] * k_d, mask=inside, other=0.0)
-            v_tile = tl.load(v + key * v_n + kv_head * v_h + d[None, :] * v_d, mask=inside, other=0.0)
+            k_tile = tl.load(k + key * k_n + kv_head.to(tl.int64) * k_h + d[None, :] * k_d, mask=inside, other=0.0)
+            v_tile = tl.load(v + key * v_n + kv_head.to(tl.int64) * v_h + d[None, :] * v_d, mask=inside, other=0.0)
             m, l, acc = more_keys(x, k_tile, v_tile, start + n < P, scale, m, l, acc)
         whole = tl.where(l > 0, l, 1.0)
         out = b * Hq + head

@@ -40,7 +40,7 @@ def piece_kernel(
 ):
     """grid (pieces, Hq). k, v: [pages, page_size, Hkv, D]."""
     at = tl.program_id(0)
-    h = tl.program_id(1)
+    h = tl.program_id(1).to(tl.int64)
     request = tl.load(pieces + 3 * at)
     first = tl.load(pieces + 3 * at + 1)
     count = tl.load(pieces + 3 * at + 2)
@@ -147,7 +147,7 @@ def prefix_kernel(
     N: tl.constexpr,
 ):
     """grid (Hkv, blocks of M rows). Rows are (g, request): row = g * B + request."""
-    kv = tl.program_id(0)
+    kv = tl.program_id(0).to(tl.int64)
     row = tl.program_id(1) * M + tl.arange(0, M)
     live = row < G * B
     b, h = (row % B).to(tl.int64), kv * G + row // B

@@ -96,7 +96,7 @@ def row_kernel(
     """One query row a program, no tl.dot: products and a sum over the columns."""
     row = tl.program_id(0)
     b = (row // Hq).to(tl.int64)
-    h = row % Hq
+    h = (row % Hq).to(tl.int64)
     d = tl.arange(0, BLOCK_D)
     q = tl.load(q_ptr + b * q_b + h * q_h + d * q_d, mask=d < D, other=0.0).to(tl.float32) * scale
     owner = b.to(tl.int32)

@@ -46,7 +46,7 @@ def shared_kernel(
     """grid (blocks of M rows, Hkv, splits). q: [B, Hq, W]. v_out: [splits, B, Hq, D]."""
     tl.assume(D <= W)
     row = tl.program_id(0) * M + tl.arange(0, M)
-    kv, split = tl.program_id(1), tl.program_id(2)
+    kv, split = tl.program_id(1).to(tl.int64), tl.program_id(2)
     at = (row // G).to(tl.int64) * Hq + kv * G + row % G
     d = tl.arange(0, W)
     live = row < B * G
@@ -138,7 +138,7 @@ def slots_kernel(
     q, k, v, slots, ends, owner, v_out, s_out, Hq, G, D, page, scale, q_by, k_by, v_by, W: tl.constexpr, N: tl.constexpr
 ):
     """grid (Hq, B). The keys of group g: slots[ends[g]:ends[g + 1]]; owner[i]: request i's group, -1 for none."""
-    h, i = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    h, i = tl.program_id(0).to(tl.int64), tl.program_id(1).to(tl.int64)
     d = tl.arange(0, W)
     x = tl.load(q + i * q_by[0] + h * q_by[1] + d * q_by[2], mask=d < D, other=0).to(tl.float32) * scale
     row = i * Hq + h

@@ -31,7 +31,7 @@ def prefix_kernel(
     G: tl.constexpr, M: tl.constexpr, N: tl.constexpr, DD: tl.constexpr,
 ):  # fmt: skip
     r = tl.program_id(1) * M + tl.arange(0, M)
-    kh = tl.program_id(0)
+    kh = tl.program_id(0).to(tl.int64)
     b = (r // G).to(tl.int64)
     h = kh * G + r % G
     c = tl.arange(0, DD)
@@ -75,7 +75,7 @@ def pages_kernel(
     q, kv, group, indptr, indices, last, o, s, scale, groups, Hq, D, size, q0, q1, q2, c0, c1, c2, c3, c4,
     GROUPED: tl.constexpr, G: tl.constexpr, M: tl.constexpr, N: tl.constexpr, DD: tl.constexpr,
 ):  # fmt: skip
-    kh = tl.program_id(0)
+    kh = tl.program_id(0).to(tl.int64)
     b = tl.program_id(1).to(tl.int64)
     g = tl.arange(0, M)
     c = tl.arange(0, DD)

@@ -1,8 +1,8 @@
 """The strides of s are taken to be those of v over D.
 
 exercise: merge_states
-level: memory
-diagnosis: out_of_bounds
+level: edge
+diagnosis: wrong_value
 """
 
 import torch
