@@ -3,6 +3,7 @@
 import contextlib
 import os
 import py_compile
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ import torch
 from drills.sandbox.client import Call, Worker
 from drills.sandbox.isolation import Isolation
 from drills.sandbox.limits import Caps, family
-from drills.sandbox.nursery import Nursery
+from drills.sandbox.nursery import ROOT, Nursery
 
 FILE = Path(__file__).with_name("misbehaving.py")
 
@@ -121,6 +122,11 @@ def test_no_answer_in_time_and_the_line_is_named(worker, name, source):
     assert reply.printed == ("tired\n" if name == "sleep_long" else "")
     lines = FILE.read_text().split("\n")
     assert reply.death.line is None if not source else lines[reply.death.line - 1].strip() == source
+
+
+def test_the_worker_is_there_without_triton_which_decides_at_import_whether_it_interprets():
+    code = "import sys, drills.sandbox.worker, drills.sandbox.zygote; sys.exit('triton' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, timeout=60).returncode == 0
 
 
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGBUS", "SIGABRT", "SIGFPE", "SIGKILL", "SIGTERM"])

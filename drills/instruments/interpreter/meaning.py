@@ -34,7 +34,10 @@ from drills.instruments.interpreter.syntax import (
     TEXT,
     VALUE,
     is_inside,
+    of_values,
 )
+
+of_values()  # before graded code could add to them
 
 NUMBERS = (bool, int, float)
 LISTS = (list, dict, set)

@@ -8,6 +8,7 @@ has another result here: so no branch may look at the Python behind Triton's val
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import inspect
 import io
@@ -15,8 +16,6 @@ import textwrap
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
-
-import triton.language as tl
 
 from drills.instruments import sources
 
@@ -28,13 +27,21 @@ REST, TEXT, ASKED = "__rest__", "__text__", "__asked__"
 INSIDE = frozenset(("handle", "fn"))
 """What leads from Triton's values and functions to Python's; so does whatever begins with two underscores."""
 
-_OF_LISTS = {name for kind in (list, dict, set) for name in dir(kind)}
-OF_VALUES = frozenset({"dtype", "shape", "type", "value", *dir(tl), *dir(tl.tensor), *dir(tl.dtype)} - _OF_LISTS)
-"""What kernels ask tensors and modules for: names that neither lists nor functions have."""
-
 SINGLE = (None, True, False)
 
 _definitions: dict[str, dict[tuple[str, int], str]] = {}
+
+
+@functools.cache
+def of_values() -> frozenset[str]:
+    """What kernels ask tensors and modules for: names that neither lists nor functions have.
+
+    Triton is loaded here, not with this module: who loads that may yet have to say whether it interprets.
+    """
+    import triton.language as tl
+
+    names = {"dtype", "shape", "type", "value", *dir(tl), *dir(tl.tensor), *dir(tl.dtype)}
+    return frozenset(names.difference(*map(dir, (list, dict, set))))
 
 
 def know(file: str, text: bytes) -> None:
@@ -153,10 +160,10 @@ class Rewriter(ast.NodeTransformer):
         owners = list(_owners(node))
         if isinstance(owners[-1], ast.Name) and all(one.attr != "value" for one in (node, *owners[:-1])):
             # Names stay as they are written: what they lead to is told (see `meant`).
-            strange = [one.value for one in (node, *owners[:-1]) if self.learners and one.attr not in OF_VALUES]
+            strange = [one.value for one in (node, *owners[:-1]) if self.learners and one.attr not in of_values()]
             return _call(ASKED, [node, *strange], node) if strange else node
         self.generic_visit(node)
-        if self.learners and node.attr not in OF_VALUES:
+        if self.learners and node.attr not in of_values():
             node.value = _call(ASKED, node.value, node.value)
         return _call(VALUE, node.value, node) if node.attr == "value" else node
 
