@@ -3,6 +3,7 @@
 exercise: merge_state_in_place
 level: edge
 diagnosis: strides_ignored
+twins: in_place_v_strides_ignored
 """
 
 import torch

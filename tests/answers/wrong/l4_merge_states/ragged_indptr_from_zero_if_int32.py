@@ -3,6 +3,7 @@
 exercise: variable_length_merge_states
 level: edge
 diagnosis: indptr_start_ignored
+twins: ragged_first_offset_ignored
 """
 
 import torch
