@@ -3,6 +3,7 @@
 exercise: softmax
 level: edge
 diagnosis: softmax_nan
+twins: softmax_inf_minus_inf softmax_masked_beginning
 """
 
 import torch
