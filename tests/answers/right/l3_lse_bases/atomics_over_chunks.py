@@ -119,7 +119,7 @@ def turn_kernel(lse, s, H, T, by_h, by_t, BH: tl.constexpr, BT: tl.constexpr):
     h = tl.program_id(0) * BH + tl.arange(0, BH)
     t = tl.program_id(1) * BT + tl.arange(0, BT)
     inside = (h < H)[:, None] & (t < T)[None, :]
-    x = tl.load(lse + h[:, None].to(tl.int64) * by_h + t[None, :] * by_t, mask=inside)
+    x = tl.load(lse + h[:, None].to(tl.int64) * by_h + t[None, :].to(tl.int64) * by_t, mask=inside)
     x = tl.where(x < float("inf"), x * 1.4426950408889634, float("-inf"))
     turned = tl.permute(x, (1, 0))
     tl.store(s + t[:, None].to(tl.int64) * H + h[None, :], turned, mask=tl.permute(inside, (1, 0)))
@@ -157,7 +157,7 @@ def piece_kernel(
 ):
     """grid (pieces of all parts, H, blocks of R positions). Workspaces: [pieces, H, S] and [pieces, H, S, W]."""
     n, piece = tl.program_id(0) // PIECES, tl.program_id(0) % PIECES
-    h = tl.program_id(1)
+    h = tl.program_id(1).to(tl.int64)
     i = tl.program_id(2) * R + tl.arange(0, R)
     d = tl.arange(0, W)
     first = n * T + piece * B

@@ -128,7 +128,7 @@ def part(
     R: tl.constexpr,
 ):
     """R positions of one part and head: tiles [R, B, W] of products. Two passes over the part: max first."""
-    n, h = tl.program_id(1), tl.program_id(2)
+    n, h = tl.program_id(1), tl.program_id(2).to(tl.int64)
     i = (tl.program_id(0) * R + tl.arange(0, R)).to(tl.int64)
     d = tl.arange(0, W)
     x = tl.load(

@@ -104,8 +104,8 @@ def states_kernel(
     q0, q1, q2, k0, k1, k2, v0, v1, v2, WIDE: tl.constexpr,
 ):  # fmt: skip
     """One key a step, everything natural until s is stored."""
-    i = tl.program_id(0) // H
-    h = tl.program_id(0) % H
+    i = tl.cast(tl.program_id(0) // H, tl.int64)
+    h = tl.cast(tl.program_id(0) % H, tl.int64)
     n = tl.program_id(1)
     d = tl.arange(0, WIDE)
     inside = d < D
@@ -124,7 +124,7 @@ def states_kernel(
         acc = acc * keep + w * v
         l = l * keep + w
         m = top
-    row = (i.to(tl.int64) * N + n) * H + h
+    row = (i * N + n) * H + h
     if l > 0:
         tl.store(v_out + row * D + d, acc / l, mask=inside)
         tl.store(s_out + row, (m + tl.log(l)) / LN2)

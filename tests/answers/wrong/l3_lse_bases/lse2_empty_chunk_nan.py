@@ -3,6 +3,7 @@
 exercise: lse2
 level: edge
 diagnosis: lse2_nan
+twins: lse2_inf_minus_inf lse2_masked_beginning
 """
 
 import math

@@ -3,6 +3,7 @@
 exercise: lse
 level: edge
 diagnosis: lse_nan
+twins: lse_inf_minus_inf
 """
 
 import math

@@ -3,6 +3,7 @@
 exercise: multi_level_cascade
 level: edge
 diagnosis: levels_v_in_half
+twins: levels_v_in_half
 """
 
 import torch

@@ -33,7 +33,7 @@ def attend_shared_kernel(
 ):  # fmt: skip
     """Program (block of query rows, KV head)."""
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    kv_head = tl.program_id(1)
+    kv_head = tl.program_id(1).to(tl.int64)
     cols = tl.arange(0, BLOCK_D)
     request = (rows // G).to(tl.int64)
     head = kv_head * G + rows % G
