@@ -132,17 +132,22 @@ def consume(
     summed: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [gl.num_warps(), 1], [16, D, 16])
     weighing: gl.constexpr = gl.DotOperandLayout(0, summed, 2)
 
-    rows = first + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, loaded))
+    # Products with 64 keys read as much of Q as of K: from shared memory they would wait for both.
+    held: gl.constexpr = gl.DotOperandLayout(0, scored, 2) if BLOCK_N == 64 else loaded
+    rows = first + gl.arange(0, BLOCK_M, layout=gl.SliceLayout(1, held))
     q_at = (rows // G).to(gl.int64) * q_b + (kv_head * G + rows % G) * q_h
-    cols = gl.arange(0, D, layout=gl.SliceLayout(0, loaded))
-    q_tile.store(gl.load(q + q_at[:, None] + cols[None, :], mask=(rows < last_row)[:, None], other=0.0))
-    fence_async_shared()
+    cols = gl.arange(0, D, layout=gl.SliceLayout(0, held))
+    q_rows = gl.load(q + q_at[:, None] + cols[None, :], mask=(rows < last_row)[:, None], other=0.0)
+    if BLOCK_N != 64:
+        q_tile.store(q_rows)
+        fence_async_shared()
+        q_rows = q_tile
 
     zeros = gl.full([BLOCK_M, BLOCK_N], 0.0, gl.float32, scored)
     acc = gl.full([BLOCK_M, D], 0.0, gl.float32, summed)
     last = begin + (steps - 1) * BLOCK_N
     mbarrier.wait(ready.index(0), 0)
-    products = warpgroup_mma(q_tile, k_tiles.index(0).permute((1, 0)), zeros, use_acc=False)
+    products = warpgroup_mma(q_rows, k_tiles.index(0).permute((1, 0)), zeros, use_acc=False)
     mbarrier.arrive(free.index(0))
     keys = last + gl.arange(0, BLOCK_N, layout=gl.SliceLayout(0, scored))
     products = gl.where((keys < end)[None, :], products, float("-inf"))
@@ -158,7 +163,7 @@ def consume(
 
     for i in range(1, steps):
         slot = i % STAGES
-        products = warpgroup_mma(q_tile, k_tiles.index(slot).permute((1, 0)), zeros, use_acc=False, is_async=True)
+        products = warpgroup_mma(q_rows, k_tiles.index(slot).permute((1, 0)), zeros, use_acc=False, is_async=True)
         acc = warpgroup_mma(weights, v_tiles.index(slot), acc, is_async=True)
         products = warpgroup_mma_wait(1, deps=[products])
         m_new = gl.maximum(m, gl.max(products, 1) * scale)

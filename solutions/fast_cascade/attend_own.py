@@ -75,22 +75,35 @@ def entry(table, n):
 
 
 @gluon.jit
+def ask_for_q(
+    q, tile, ready, item, B, q_rows, HKV: gl.constexpr, CUT: gl.constexpr, G: gl.constexpr
+):  # fmt: skip
+    """Ask for an item's queries. They are there when `ready` has counted their bytes."""
+    mbarrier.expect(ready, tile.shape[0] * tile.shape[1] * tile.dtype.primitive_bitwidth // 8)
+    request = item // HKV
+    if CUT:
+        request = request % B
+    tma.async_copy_global_to_shared(q, [request * q_rows + item % HKV * G, 0], ready, tile)
+
+
+@gluon.jit
 def fetch_own(
     q, kv, tiles, q_tiles, ready, free, q_ready, q_free, places, lengths, indices, items, B, q_rows, kv_h, page_rows,
     v_row, HKV: gl.constexpr, CUT: gl.constexpr, G: gl.constexpr,
 ):  # fmt: skip
     """The warp that fetches: of each item q, and of each step two tiles of K and two of V.
 
-    Page numbers are asked for a step ahead, while it waits for slots.
+    Page numbers are asked for a step ahead, while it waits for slots. The first item's q and the first tile have been
+    asked for.
     """
     PAGE: gl.constexpr = kv.block_shape[0]
     SLOTS: gl.constexpr = tiles.shape[0]
     BLOCK_N: gl.constexpr = tiles.shape[1]
     HALF: gl.constexpr = BLOCK_N // PAGE
     BYTES: gl.constexpr = BLOCK_N * tiles.shape[2] * tiles.dtype.primitive_bitwidth // 8
-    Q_BYTES: gl.constexpr = q_tiles.shape[1] * q_tiles.shape[2] * q_tiles.dtype.primitive_bitwidth // 8
-    slot = 0
+    slot = 1
     phase = 1
+    asked = 1
     n = 0
     item = gl.program_id(0)
     length = entry(lengths, 0)
@@ -98,13 +111,9 @@ def fetch_own(
     numbers = page_numbers(table, 0, gl.cdiv(length, PAGE), 2 * HALF)
     while item < items:
         kv_head = item % HKV
-        mbarrier.wait(q_free.index(n & 1), ((n >> 1) & 1) ^ 1)
-        mbarrier.expect(q_ready.index(n & 1), Q_BYTES)
-        request = item // HKV
-        if CUT:
-            request = request % B
-        row = request * q_rows + kv_head * G
-        tma.async_copy_global_to_shared(q, [row, 0], q_ready.index(n & 1), q_tiles.index(n & 1))
+        if n > 0:
+            mbarrier.wait(q_free.index(n & 1), ((n >> 1) & 1) ^ 1)
+            ask_for_q(q, q_tiles.index(n & 1), q_ready.index(n & 1), item, B, q_rows, HKV, CUT, G)
         item += gl.num_programs(0)
         n += 1
         steps = gl.maximum(gl.cdiv(length, 2 * BLOCK_N), 1)
@@ -115,7 +124,7 @@ def fetch_own(
                 length = entry(lengths, n)
                 table = indices + entry(places, n)
             next_numbers = page_numbers(table, next_page, gl.cdiv(length, PAGE), 2 * HALF)
-            for j in range(4):
+            for j in range(asked, 4):
                 mbarrier.wait(free.index(slot), phase)
                 mbarrier.expect(ready.index(slot), BYTES)
                 row = gl.where(j >= 2, v_row, 0)
@@ -125,6 +134,7 @@ def fetch_own(
                     tma.async_copy_global_to_shared(kv, [at, kv_head * kv_h], ready.index(slot), tile)
                 phase = gl.where(slot == SLOTS - 1, phase ^ 1, phase)
                 slot = gl.where(slot == SLOTS - 1, 0, slot + 1)
+            asked = 0
             numbers = next_numbers
 
 
@@ -332,6 +342,17 @@ def attend_own_kernel(
     for i in gl.static_range(2):
         mbarrier.init(q_ready.index(i), count=1)
         mbarrier.init(q_free.index(i), count=1)
+    # q and a first tile of K are asked for before the warps get their roles, which takes a while.
+    fence_async_shared()
+    first = gl.program_id(0)
+    pages = gl.cdiv(entry(lengths, 0), PAGE)
+    ask_for_q(q, q_tiles.index(0), q_ready.index(0), first, B, q_rows, HKV, CUT, G)
+    mbarrier.expect(ready.index(0), BLOCK_N * D * dtype.primitive_bitwidth // 8)
+    numbers = page_numbers(indices + entry(places, 0), 0, pages, BLOCK_N // PAGE)
+    for page in gl.static_range(BLOCK_N // PAGE):
+        tile = tiles.index(0).slice(page * PAGE, PAGE)
+        at = [numbers[page] * page_rows, first % HKV * kv_h]
+        tma.async_copy_global_to_shared(kv, at, ready.index(0), tile)
     # Written here, since a name for a tuple makes ordinary values of its constants.
     gl.warp_specialize([
         (attend_own, (

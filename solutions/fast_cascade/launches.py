@@ -67,7 +67,7 @@ def launch_bulk(q, k, v, kv_heads, block, groups, tables, page, scale, v_out, s_
     batch, heads, dim = q.shape
     rows, parts = batch * heads // kv_heads, v_out.shape[1]
     consumers = 1 if rows <= 64 * groups else 2
-    stages, registers, most = (2, 192, 136) if block == 128 else (3, 144, 104)
+    stages, registers, most = (2, 192, 136) if block == 128 else (3, 176, 128 if consumers == 2 else 104)
     blocks = triton.cdiv(rows, 64 * consumers) if groups == 1 else rows // (64 * consumers) + groups + 1
     attend_bulk_kernel[(blocks, kv_heads, parts)](
         q, k, v, *tables, v_out, s_out, scale * LOG2E, B=batch, groups=groups, HEADS=heads,
@@ -123,14 +123,15 @@ def launch_own(
     items = batch * kv_heads * parts
     room = multiprocessors(q) + max(0, multiprocessors(q) - taken if slots == 3 else 0)
     programs = max(min(items, room), triton.cdiv(items, 128))
+    programs = triton.cdiv(items, triton.cdiv(items, programs))
     states = v_out.stride(0) // (heads * dim)
     attend_own_kernel[(programs,)](
         q_rows, kv_rows, indptr if group_indptr is None else group_indptr, indptr, indices, last_page_len, v_out, s_out,
         *(merged or (v_out, s_out)), scale * LOG2E, items, batch, indptr.shape[0] - 1, parts, heads, states, q_step,
         kv_cache.stride(3), page_step, v_step, PAGE=page, GROUPED=group_indptr is not None, HKV=kv_heads,
         G=heads // kv_heads, D=dim, CUT=parts > 1, BLOCK_M=q_rows.block_shape[0], SLOTS=slots,
-        MERGED=states if merged else 0, BESIDE=beside, num_warps=4, FETCHING=24 if tight else 40,
-        maxnreg=48 if tight else 64, **launch_options(beside),
+        MERGED=states if merged else 0, BESIDE=beside, num_warps=4, FETCHING=40 if merged else 24,
+        maxnreg=64 if merged else 48 if tight else 56, **launch_options(beside),
     )  # fmt: skip
 
 
