@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", action="append", choices=DTYPES, help="float16 and bfloat16 unless given")
     parser.add_argument("--match", default="", metavar="TEXT", help='only shapes whose label has this: "B=64 P=8192"')
     parser.add_argument("--runs", type=int, default=40, metavar="N", help="timed runs of each function (40)")
-    parser.add_argument("--no-peers", action="store_true", help="leave other libraries out")
+    parser.add_argument("--no-peers", action="store_true", help="leave other libraries and a plain copy out")
     parser.add_argument("--peer", action="append", metavar="TEXT", help='of these, only those named so: "FlashInfer"')
     parser.add_argument("--json", type=Path, metavar="FILE", help="all rows as JSON")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="a plot of share of the floor against bytes")

@@ -22,6 +22,8 @@ from drills.lessons.base import Args, BenchCase, Exercise, Lesson
 ROTATED = 2
 """Input sets that a function is timed on in turn, where they take no more than MOST_BYTES together."""
 MOST_BYTES = 2 << 30
+COPY = "a copy"
+"""Measured like a peer, where bytes are all there is: a copy that reads half of the least bytes and writes the rest."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,11 @@ def _measure_case(lesson, case: BenchCase, dtype: str, functions, wanted, clock,
     while len(sets) < ROTATED and size * (len(sets) + 1) <= MOST_BYTES:
         sets.append(case.make(clock.device, getattr(torch, dtype), rng))
     least, work = 0, cost.operations(exercise, sets[0])
+    if not work and any(text in COPY for text in wanted.peers):
+        builders.append((COPY, lambda *args: _copy(least, clock.device), False))
     for who, build, ours in builders:
+        if who == COPY and not least:  # nothing of ours was right: what a call must move is not known
+            continue
         row = Row(lesson.stem, case.exercise, case.label, dtype, who)
         try:
             if ours:
@@ -95,6 +101,12 @@ def forget_error(clock: Clock) -> None:
 
 def _ours(function: Callable) -> Callable:
     return lambda *args: lambda: function(*args)
+
+
+def _copy(size: int, device: torch.device) -> Callable:
+    source = torch.empty(size // 2, dtype=torch.int8, device=device).random_(-128, 127)
+    target = torch.empty_like(source)
+    return lambda: target.copy_(source)
 
 
 def _time(row: Row, calls: list[Callable], clock: Clock) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from drills.bench.rows import Row
 
 WIDTH, HEIGHT, LEFT, TOP, PANEL = 720, 320, 56, 40, 220
-COLORS = ("#2f7ed8", "#e07b00", "#2a9d4a", "#c0392b", "#8e5cc2", "#7f7f7f")
+COLORS = ("#2f7ed8", "#e07b00", "#2a9d4a", "#c0392b", "#8e5cc2", "#7f7f7f", "#17a2b8")
 
 
 def draw(rows: Sequence[Row]) -> str:
@@ -61,7 +61,7 @@ def _panel(rows: Sequence[Row], title: str, top: int, colors: dict[str, str]) ->
             parts.append(
                 f'<circle cx="{x_of(size):.1f}" cy="{y_of(share):.1f}" r="4" fill="{color}" fill-opacity="0.75"/>'
             )
-        x = LEFT + at * 125
+        x = LEFT + at * 95
         parts.append(f'<circle cx="{x + 4}" cy="{y0 + 40}" r="4" fill="{color}"/>')
         parts.append(f'<text x="{x + 14}" y="{y0 + 44}">{html.escape(name)}</text>')
     return parts

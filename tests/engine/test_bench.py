@@ -36,8 +36,8 @@ class Stopped:
     eager = graph
 
 
-def rows_of(lesson, case, functions):
-    wanted = measure.Wanted(dtypes=("float16",), peers=())
+def rows_of(lesson, case, functions, peers=()):
+    wanted = measure.Wanted(dtypes=("float16",), peers=peers)
     one = replace(lesson, bench=(case,))
     return [row for rows in measure.measure(one, functions, wanted, Stopped(), MACHINE) for row in rows]
 
@@ -64,6 +64,19 @@ def test_a_wrong_answer_gets_no_time():
     lesson, case = two_states()
     (row,) = rows_of(lesson, case, {"mine": {"merge_state": lambda *a: (a[0], a[1])}})
     assert row.graph == 0.0 and row.error.startswith("WrongResult: v[")
+
+
+def test_a_copy_of_as_many_bytes_stands_beside_what_moves_bytes_alone():
+    lesson, case = two_states()
+    ours, copy = rows_of(lesson, case, {"solution": {"merge_state": right_merge}}, peers=(measure.COPY,))
+    assert copy.who == "a copy" and copy.error == "" and (copy.bytes, copy.floor) == (ours.bytes, ours.floor)
+    wrong = {"solution": {"merge_state": lambda *a: (a[0], a[1])}}
+    assert [row.who for row in rows_of(lesson, case, wrong, peers=(measure.COPY,))] == ["solution"]
+    make = functools.partial(make_cascade, requests=5, prefix=32, own=16, kv_heads=8)
+    case = BenchCase("cascade", "small", make)
+    oracle = l5_cascade.LESSON.exercise("cascade").oracle
+    functions = {"solution": {"cascade": lambda *a: tuple(one.to(a[0].dtype) for one in oracle(*a))}}
+    assert {row.who for row in rows_of(l5_cascade.LESSON, case, functions, peers=(measure.COPY,))} == {"solution"}
 
 
 def test_an_exception_is_a_row_and_the_next_function_is_measured():
