@@ -19,6 +19,7 @@ from drills import source
 from drills.catalog import Selection
 from drills.report.model import Grade
 from drills.request import Progress, Request
+from drills.sandbox import later
 from drills.source import Source
 
 if TYPE_CHECKING:
@@ -83,14 +84,16 @@ def grade(request: Request, nursery: Nursery | None = None) -> Grade:
 def loading() -> Iterator[None]:
     """Within, torch is loaded: Python does not look for garbage among what stays, neither now nor later.
 
-    That takes a fifth of the time of loading it. Where torch is there already, some of what is there may be garbage.
+    That takes a fifth of the time of loading it, and its parts that grading never uses another. Where torch is there
+    already, some of what is there may be garbage.
     """
     if "torch" in sys.modules:
         yield
         return
     gc.disable()
     try:
-        yield
+        with later.without_parts():
+            yield
     finally:
         gc.enable()
         gc.freeze()

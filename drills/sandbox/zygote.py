@@ -210,7 +210,10 @@ def _serve(control: socket.socket, isolation: Isolation) -> None:
 
 def main() -> None:
     """Started by exec: `python -m drills.sandbox.zygote CONTROL ISOLATION`."""
-    import torch  # noqa: F401
+    from drills.sandbox import later
+
+    with later.without_parts():
+        import torch  # noqa: F401
 
     isolation = Isolation.named(sys.argv[2])
     start(socket.socket(fileno=int(sys.argv[1])), isolation)

@@ -70,6 +70,35 @@ def test_no_garbage_is_sought_among_what_torch_is_made_of():
     assert done.stdout.split()[0] == "False" and (ends, frozen) == ("True", "True") and int(collections) < 100
 
 
+def printed_with_torch(text):
+    """What this prints in a process that has loaded torch as grading does."""
+    before = "import sys; from drills import session\nwith session.loading(): import torch\n"
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", before + text], cwd=root, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    return done.stdout.split()
+
+
+def test_parts_of_torch_wait_until_more_of_it_is_loaded():
+    text = "print('torch._meta_registrations' in sys.modules, torch.Generator().manual_seed(3).initial_seed())\n"
+    text += "import torch._inductor.decomposition\n"
+    text += "print('torch._meta_registrations' in sys.modules, 'export' in vars(torch))"
+    assert printed_with_torch(text) == ["False", "3", "True", "True"]
+
+
+@pytest.mark.parametrize("part", ["export", "_meta_registrations", "_prims", "_refs", "_decomp"])
+def test_a_part_of_torch_is_whole_by_import_and_by_name(part):
+    text = f"module = torch.{part}; print(module.__name__, module.__spec__.name, type(module.__spec__.loader).__name__)"
+    whole = [f"torch.{part}", f"torch.{part}", "SourceFileLoader"]
+    assert printed_with_torch(f"import torch.{part}\n{text}") == printed_with_torch(text) == whole
+
+
+def test_operations_without_values_are_there_once_asked_for():
+    text = "import torch.export\nx = torch.empty(2, 3, device='meta'); print(*torch.logsumexp(x, 1).shape)\n"
+    text += "print(torch.export.export(torch.nn.Linear(2, 3), (torch.ones(1, 2),)).graph is not None)"
+    assert printed_with_torch(text) == ["2", "True"]
+
+
 def test_a_process_that_has_torch_keeps_its_collector(grade):
     before = gc.get_freeze_count()
     with session.loading():
