@@ -68,6 +68,8 @@ class Run:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self.gate is not None:
+            self.gate.hang_up()  # its processes end while the workers do
         for lesson in self.lessons.values():
             lesson.worker.close()
         if self.gate is not None:

@@ -144,13 +144,17 @@ class CompileGate:
                     return self.problems.get(exercise, []) + self.plan.reports(exercise, timeout)
                 self.changed.wait(0.1)
 
-    def close(self) -> None:
-        """End the processes and trim the cache."""
+    def hang_up(self) -> None:
+        """Have the processes end; does not wait."""
         with self.changed:
             self.closing = True
             self.changed.notify_all()
         for lane in self.lanes:
             lane.hang_up()
+
+    def close(self) -> None:
+        """End the processes and trim the cache."""
+        self.hang_up()
         for lane in self.lanes:
             lane.join(3.0)
         self.store.trim()

@@ -127,6 +127,8 @@ class Nursery:
     def close(self) -> None:
         """End the zygote and all that it forked; returns when they are gone."""
         for branch in self.branches.values():
+            branch.control.close()  # all of them begin to end
+        for branch in self.branches.values():
             branch.close()
         self._end()
 
