@@ -117,7 +117,7 @@ def by_stages(source: Any, target: Any, options: dict[str, Any], depth: Depth) -
     """The compiler's stages in their order, to the end, until LLVM's turn, or (None) behind the passes on tiles."""
     backend, parsed = backend_for(target, options)
     if depth < Depth.FULL:
-        backend.make_llir = MethodType(without_llvm(type(backend).make_llir), backend)
+        backend.make_llir = MethodType(lowering_only(type(backend).make_llir), backend)
     stages: dict[str, Any] = {}
     backend.add_stages(stages, parsed, source.language)
     module = to_ir(source, target, parsed, backend, new_context(backend))
@@ -148,9 +148,31 @@ class LLVM:
         raise Lowered
 
 
-def without_llvm(stage: Any) -> Any:
-    """The stage's function as it is, but for what `llvm` stands for in it. The compiler itself stays untouched."""
-    return FunctionType(stage.__code__, {**stage.__globals__, "llvm": LLVM}, closure=stage.__closure__)
+class Tidying:
+    """In place of passes that tidy up, refuse nothing, and make LLVM's turn shorter, which does not come."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: None
+
+
+class Passes:
+    """Triton's passes of this stage without those that tidy up: all of those stand behind the lowering."""
+
+    common = llvmir = Tidying()
+
+    def __init__(self, passes: Any) -> None:
+        self.passes = passes
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.passes, name)
+
+
+def lowering_only(stage: Any) -> Any:
+    """The stage's function as it is, but for what `llvm` and `passes` stand for in it. The compiler stays untouched."""
+    names = stage.__globals__
+    return FunctionType(
+        stage.__code__, {**names, "llvm": LLVM, "passes": Passes(names["passes"])}, closure=stage.__closure__
+    )
 
 
 def backend_for(target: Any, options: dict[str, Any]) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ class Depth(IntEnum):
     FRONT: Python made into IR and verified: what is no kernel is refused there.
     TILES: Triton's passes that know no target yet: whether a float32 product may become TF32 is known; if one may, it
     is LOWERED.
-    LOWERED: all of Triton's own passes, up to LLVM's instructions: shared memory and TF32 are known.
+    LOWERED: all of Triton's own passes that can refuse, up to LLVM's instructions: shared memory and TF32 are known.
     FULL: machine code by LLVM and ptxas: registers, spills and access widths too.
     """
 

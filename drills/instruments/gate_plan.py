@@ -208,9 +208,10 @@ class Plan:
         return alike, -1 if entry.small else entry.view.mode
 
     def wanted(self, only: str | None = None) -> Iterator[tuple[Entry, int, Depth]]:
-        """(entry, arch, depth) of all that should become known: front ends first, then what goes further.
+        """(entry, arch, depth) of all that should become known: front ends first, then what goes furthest.
 
-        only: of this exercise, and perhaps of others.
+        The longest come first, so that two processes end at about the same time. only: of this exercise, and perhaps
+        of others.
         """
         first = self._first()
         best = {
@@ -225,10 +226,9 @@ class Plan:
                 if id(entry) not in seen:
                     seen.add(id(entry))
                     yield entry, FRONT_ARCH, Depth.FRONT
-        for entry in self.entries.values():
-            for arch in ARCHS:
-                if (id(entry), arch) in best:
-                    yield entry, arch, best[id(entry), arch]
+        further = [(entry, arch) for entry in self.entries.values() for arch in ARCHS if (id(entry), arch) in best]
+        for entry, arch in sorted(further, key=lambda one: -best[id(one[0]), one[1]]):
+            yield entry, arch, best[id(entry), arch]
 
     def _depth(self, entry: Entry, arch: int, first: bool) -> Depth:
         """How far a family's largest goes. first: it is the first of its kernel."""
