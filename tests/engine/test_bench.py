@@ -70,6 +70,7 @@ def test_a_copy_of_as_many_bytes_stands_beside_what_moves_bytes_alone():
     lesson, case = two_states()
     ours, copy = rows_of(lesson, case, {"solution": {"merge_state": right_merge}}, peers=(measure.COPY,))
     assert copy.who == "a copy" and copy.error == "" and (copy.bytes, copy.floor) == (ours.bytes, ours.floor)
+    assert measure._copy(1025, torch.device("cpu"))().numel() == 1024  # read, and written
     wrong = {"solution": {"merge_state": lambda *a: (a[0], a[1])}}
     assert [row.who for row in rows_of(lesson, case, wrong, peers=(measure.COPY,))] == ["solution"]
     make = functools.partial(make_cascade, requests=5, prefix=32, own=16, kv_heads=8)
