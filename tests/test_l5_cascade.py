@@ -5,7 +5,13 @@ import math
 import pytest
 import torch
 
-from drills.lessons.attend_draws import draw_far_levels, draw_levels_that_cancel, draw_sides_that_cancel
+from drills.lessons.attend_draws import (
+    draw_far_levels,
+    draw_far_prefix,
+    draw_far_sides,
+    draw_levels_that_cancel,
+    draw_sides_that_cancel,
+)
 from drills.lessons.paging import random_levels, random_pages
 from drills.lessons.strides import far_apart
 
@@ -173,10 +179,8 @@ def test_a_head_of_one_column(drill):
 
 @pytest.mark.graded("attend_shared", "edge")
 def test_scores_far_from_zero(drill):
-    """About 60000 for one query head, -60000 for the other."""
-    q, k, v = shared_case(drill.rng)
-    q[..., 0], k[..., 0] = 400.0 * both_signs(q)[..., 0], 600.0
-    drill.attend_shared(q, k, v).agrees()
+    """About 170000 for one query head, -170000 for the other."""
+    drill.attend_shared(*draw_far_prefix(drill.rng)).agrees()
 
 
 @pytest.mark.graded("attend_shared", "edge")
@@ -384,9 +388,7 @@ def test_one_side_alone_or_none(drill, P, lengths):
 @pytest.mark.graded("cascade", "edge")
 def test_one_side_far_above_the_other(drill):
     """The own side for one query head, the shared one for the other."""
-    q, k, v, kv_cache, *table = cascade_case(drill.rng)
-    q[..., 0], k[..., 0], kv_cache[:, 0, ..., 0] = 100.0 * both_signs(q)[..., 0], -300.0, 300.0
-    drill.cascade(q, k, v, kv_cache, *table).agrees()
+    drill.cascade(*draw_far_sides(drill.rng)).agrees()
 
 
 @pytest.mark.graded("cascade", "edge")

@@ -172,18 +172,30 @@ def draw_levels_that_cancel(rng) -> Args:
     return torch.zeros(2, 1, 16).half(), kv_cache, levels
 
 
+def with_two_columns(draw):
+    """The same with D = 2: each product that is added to a score in the thousands rounds it, and s has little room."""
+    return lambda rng: tuple(x[..., :2].clone() if x.is_floating_point() else x for x in draw(rng))
+
+
+def draw_far_prefix(rng) -> Args:
+    """Scores of 170,000 for every second query head, of -170,000 for the others."""
+    q, k, v = with_two_columns(draw_shared)(rng)
+    q[:, ::2, 0], q[:, 1::2, 0], k[..., 0] = 400.0, -400.0, 600.0
+    return q, k, v
+
+
 def draw_far_sides(rng) -> Args:
     """The own side is far above the prefix for every second query head, far below for the others."""
-    q, k, v, kv_cache, *table = draw_cascade(rng)
+    q, k, v, kv_cache, *table = with_two_columns(draw_cascade)(rng)
     q[:, ::2, 0], q[:, 1::2, 0] = 100.0, -100.0
-    k[..., 0], kv_cache[:, 0, ..., 0] = -100.0, 100.0
+    k[..., 0], kv_cache[:, 0, ..., 0] = -300.0, 300.0
     return q, k, v, kv_cache, *table
 
 
 def draw_far_levels(rng) -> Args:
     """Two levels for both requests, the second far above the first for one query head, far below for the other."""
-    kv_cache, levels = random_levels([[0, 2], [0, 2]], [[5], [3]], 4, 1, 16, torch.float32, rng)
-    q = torch.randn(2, 2, 16, generator=rng)
+    kv_cache, levels = random_levels([[0, 2], [0, 2]], [[5], [3]], 4, 1, 2, torch.float32, rng)
+    q = torch.randn(2, 2, 2, generator=rng)
     q[:, 0, 0], q[:, 1, 0] = 100.0, -100.0
     for (_, indptr, indices, _), key in zip(levels, (-300.0, 300.0), strict=True):
         kv_cache[indices[int(indptr[0]) : int(indptr[1])].long(), 0, ..., 0] = key

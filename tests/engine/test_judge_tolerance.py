@@ -1,11 +1,15 @@
 """Tolerances are the ones that LESSONS states, number by number."""
 
+import importlib
+import itertools
 import math
 
 import pytest
 import torch
 
+from drills import twins
 from drills.judge import compare, tolerance
+from drills.lessons.attend_draws import draw_far_sides
 from drills.lessons.l4_merge_states import LESSON, S, V
 
 MERGE = LESSON.exercise("merge_state")
@@ -51,3 +55,31 @@ def test_nan_is_never_near_a_number():
     v, s = torch.ones(1, 1, 2), torch.zeros(1, 1)
     one = compare(MERGE, (v, s, v, s), (torch.tensor([[[1.0, math.nan]]]), s), (v, s))[0]
     assert one.wrong.tolist() == [[[False, True]]] and one.worst() == (0, 0, 1)
+
+
+def in_float32(q, keys, scale, before):
+    """s of q[D] and keys[n, D] in base 2, by two right ways to have it in float32: q is scaled, or the scores are."""
+    factor = torch.tensor(scale * math.log2(math.e), dtype=torch.float32)
+    score = torch.zeros(len(keys))
+    for column in range(len(q)):
+        score = score + (q[column] * factor if before else q[column]) * keys[:, column]
+    return torch.logsumexp((score if before else score * factor).double() * math.log(2), 0).float() / math.log(2)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_scores_in_the_thousands_leave_room_for_a_right_s(before):
+    """And so does a twin of the call. With 8 columns some seeds do not."""
+    cascade = importlib.import_module("drills.lessons.l5_cascade").LESSON.exercise("cascade")
+    for seed in range(150):
+        rng = torch.Generator().manual_seed(seed)
+        args = draw_far_sides(rng)
+        for call in (args, twins.other_values(args, rng)):
+            q, k, _, kv_cache, indptr, indices, last = call
+            expected = cascade.oracle(*call)
+            s = torch.empty(q.shape[:2])
+            for b, h in itertools.product(range(q.shape[0]), range(q.shape[1])):
+                own = kv_cache[indices[indptr[b] : indptr[b + 1]].long(), 0, :, h // 2].flatten(0, 1)
+                keys = torch.cat([k[:, h // 2], own[: len(own) - kv_cache.shape[2] + int(last[b])]])
+                s[b, h] = in_float32(q[b, h], keys, q.shape[-1] ** -0.5, before)
+            right = compare(cascade, call, (expected[0].float(), s), expected)[1]
+            assert right.right, seed
