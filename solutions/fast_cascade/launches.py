@@ -63,7 +63,10 @@ def described_own(q: torch.Tensor, kv_cache: torch.Tensor):
 
 
 def launch_bulk(q, k, v, kv_heads, block, groups, tables, page, scale, v_out, s_out, beside, **arguments) -> None:
-    """Launch attend_bulk_kernel with tiles of `block` keys: 64, or 128, which leave others less of the registers."""
+    """Launch attend_bulk_kernel with tiles of `block` keys: 64, or 128, which leave others less of the registers.
+
+    Two groups of warps that hold 64 rows of Q each need 176 registers a thread: with fewer, products wait in turn.
+    """
     batch, heads, dim = q.shape
     rows, parts = batch * heads // kv_heads, v_out.shape[1]
     consumers = 1 if rows <= 64 * groups else 2
@@ -113,7 +116,8 @@ def launch_own(
     merged: v and s of the results, if this is the last launch and has the last state of each row; it merges then.
 
     Three slots are 55 KB: two programs fit on a multiprocessor, or one beside two groups of warps that attend to shared
-    keys, which `taken` multiprocessors have. If one at a time is all that fits and reading takes long, five slots keep
+    keys, which `taken` multiprocessors have, and which leave 56 registers a thread. Of those programs no more are
+    launched than have equally many items. If one at a time is all that fits and reading takes long, five slots keep
     more on its way. tight: beside tiles of 128 keys, which leave room for three slots and 13,300 registers.
     """
     batch, heads, dim = q.shape
