@@ -173,7 +173,10 @@ def draw_levels_that_cancel(rng) -> Args:
 
 
 def with_two_columns(draw):
-    """The same with D = 2: each product that is added to a score in the thousands rounds it, and s has little room."""
+    """The same with D = 2: each product that is added to a score in the thousands rounds it, and s has little room.
+
+    So few values must not cancel: who draws this takes those of one sign.
+    """
     return lambda rng: tuple(x[..., :2].clone() if x.is_floating_point() else x for x in draw(rng))
 
 
@@ -181,15 +184,15 @@ def draw_far_prefix(rng) -> Args:
     """Scores of 170,000 for every second query head, of -170,000 for the others."""
     q, k, v = with_two_columns(draw_shared)(rng)
     q[:, ::2, 0], q[:, 1::2, 0], k[..., 0] = 400.0, -400.0, 600.0
-    return q, k, v
+    return q, k, v.abs()
 
 
 def draw_far_sides(rng) -> Args:
     """The own side is far above the prefix for every second query head, far below for the others."""
     q, k, v, kv_cache, *table = with_two_columns(draw_cascade)(rng)
     q[:, ::2, 0], q[:, 1::2, 0] = 100.0, -100.0
-    k[..., 0], kv_cache[:, 0, ..., 0] = -300.0, 300.0
-    return q, k, v, kv_cache, *table
+    k[..., 0], kv_cache[:, 0, ..., 0], kv_cache[:, 1] = -300.0, 300.0, kv_cache[:, 1].abs()
+    return q, k, v.abs(), kv_cache, *table
 
 
 def draw_far_levels(rng) -> Args:
@@ -199,6 +202,7 @@ def draw_far_levels(rng) -> Args:
     q[:, 0, 0], q[:, 1, 0] = 100.0, -100.0
     for (_, indptr, indices, _), key in zip(levels, (-300.0, 300.0), strict=True):
         kv_cache[indices[int(indptr[0]) : int(indptr[1])].long(), 0, ..., 0] = key
+    kv_cache[:, 1] = kv_cache[:, 1].abs()
     return q, kv_cache, levels
 
 
