@@ -19,6 +19,8 @@ from drills import commands, ctrl_c, errors
 PROGRAM = "grade.py"
 STOPPED = 130
 """Exit code after Ctrl-C, as shells have it."""
+VERBS = ("grade", "run", "test")
+"""What is written in front of a lesson to have it graded, though nothing need be."""
 
 GRADING = commands.Command("", "drills.grading", "grade")
 
@@ -112,6 +114,9 @@ def _check_is_lesson(texts: list[str]) -> None:
     """WrongUse where what is no lesson looks like a command."""
     from drills import catalog
 
+    if texts and texts[0].casefold() in VERBS:
+        meant = " ".join(["python", PROGRAM, *texts[1:]])
+        raise errors.WrongUse(f'no command "{texts[0]}", since grading needs none:  {meant}')
     known = {name: name for name in commands.available()} | {"help": "--help"}
     near = difflib.get_close_matches(texts[0].casefold(), known, n=1, cutoff=0.7) if texts else []
     if not near:

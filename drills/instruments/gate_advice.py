@@ -59,7 +59,7 @@ def advise(error: str, node: str = "", kernel: ast.AST | None = None, functions:
     for pattern, advice in ERRORS:
         if found := re.search(pattern, text):
             for number, group in enumerate(found.groups()):
-                advice = advice.replace(f"{{{number}}}", group or "it")
+                advice = advice.replace(f"{{{number}}}", (group or "it").replace("'", ""))
             return advice
     if is_empty(text):
         if node in ("arg", "FunctionDef"):

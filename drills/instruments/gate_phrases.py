@@ -72,6 +72,11 @@ ERRORS = (
         " inside. A sum over many values belongs in tl.float32.",
     ),
     (
+        r"[Ll]oop-carried variable (\w+) has initial type <\[(.*?)\], \w+> but is re-assigned to <\[(.*?)\], \w+>",
+        "{0} starts with the shape [{1}] and becomes [{2}]: a compiled loop cannot change a shape. Which is meant? Look"
+        " at the axis of each tl.sum, and at [:, None] against [None, :].",
+    ),
+    (
         r"[Ll]oop-carried variable (\w+) has initial type <\[|re-assigned to <\[",
         "The shape changes inside the loop: start with a block of the final shape, as tl.zeros([...], tl.float32) or"
         " tl.full makes one.",
@@ -159,6 +164,11 @@ ERRORS = (
         r"'int' object has no attribute 'to'",
         "A constant, a tl.constexpr and an argument that is 1 are plain integers when a kernel is compiled: cast what"
         " they meet, as in tl.program_id(0).to(tl.int64).",
+    ),
+    (
+        r"Expected pointer argument to have shape",
+        "The block to be stored is larger than the block of addresses: look at the axis of each tl.sum before it, and"
+        " at [:, None] against [None, :].",
     ),
     (
         r"cannot be block type if pointer argument is not a block",

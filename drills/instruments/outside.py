@@ -99,8 +99,8 @@ def _likely(fault: Faulty, numbers: dict[str, int]) -> str:
     if everything and fault.addresses.size > 1 or fault.addresses.size == 1:
         ask = "the offset" if view.contiguous else "multiply each index by this tensor's own stride"
         return (
-            "Nothing of what this program touches here is inside: are there more programs than rows? Check the grid "
-            f"and {ask}, or mask rows past the last one."
+            "Nothing of what this program touches here is inside: are there more programs than rows, or is a stride "
+            f"another tensor's? Check the grid and {ask}, or mask rows past the last one."
         )
     if fault.mask is None and lanes > row:
         return f"The block is {block} wide but a row has {size}: mask the lanes past the row's end."
@@ -117,6 +117,7 @@ def _lanes(fault: Faulty) -> int:
 
 
 def _named(value: int, numbers: dict[str, int]) -> str:
-    """ "BLOCK_D = " for a parameter that holds the value, else ""."""
+    """ "BLOCK_D = " for a parameter that holds the value, else "". A size comes before a stride that equals it."""
     names = [name for name, number in numbers.items() if number == value and value > 1]
-    return f"{names[0]} = " if names else ""
+    sizes = [name for name in names if "stride" not in name.lower()]
+    return f"{(sizes or names)[0]} = " if names else ""

@@ -42,6 +42,11 @@ ADVICE = (
     ),
     (
         "ValueError",
+        "end argument must be greater than the start",
+        "A block has one element at least: triton.next_power_of_2(0) is 0, so round up max(N, 1).",
+    ),
+    (
+        "ValueError",
         "Mask argument cannot be block type",
         "The address is one, the mask a block: it needs one condition.",
     ),

@@ -5,6 +5,7 @@ Decides at which level a failure counts. Never looks at values.
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from drills.instruments.notes import Finding
@@ -85,6 +86,7 @@ def raised(
     What the interpreter cannot run may be right, so it is a kind of its own.
     """
     beyond = type_name == "NotInterpreted"
+    message = re.sub(r"'constexpr\[(\d+)\]'", r"\1", message)
     got = message if beyond else f"{type_name}: {message}" if message else type_name
     return Failure(
         kind="not_interpreted" if beyond else "exception",

@@ -116,7 +116,8 @@ def _about_shape(output: Output, item: torch.Tensor, value: torch.Tensor) -> str
 def _about_dtype(exercise: Exercise, output: Output) -> str:
     if output.dtype == "input":
         source = parameters(exercise)[exercise.reads]
-        return f"{output.name} has the dtype of {source}: allocate it with dtype={source}.dtype, cast where you store."
+        given = f"the {source} given" if source == output.name else source
+        return f"{output.name} has the dtype of {given}: allocate it with dtype={source}.dtype, cast where you store."
     return f"{output.name} is {output.dtype} always, whatever the dtype of the values."
 
 

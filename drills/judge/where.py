@@ -57,7 +57,10 @@ def conditions(exercise: Exercise, args: Args, shown: Comparison) -> Iterator[tu
 def _empty(
     name: str, minus_inf: torch.Tensor, value_axes: list[str], axes: list[str], rows: torch.Size
 ) -> Iterator[tuple[str, torch.Tensor]]:
-    """Conditions "name = -inf", or "every name is -inf" and "a name is -inf" where it has axes that the rows lack."""
+    """Conditions "name = -inf", or "every name is -inf" and "a name is -inf" where it has axes that the rows lack.
+
+    Of several, as of scores, each is one: "every score".
+    """
     if not bool(minus_inf.any()) or not set(axes) <= set(value_axes):
         return
     lacking = [i for i, axis in enumerate(value_axes) if axis not in axes]
@@ -65,9 +68,10 @@ def _empty(
     order = [kept.index(axis) for axis in axes]
     reduced = [("", minus_inf)]
     if lacking:
+        one = name.removesuffix("s") or name
         reduced = [
-            (f"every {name} is -inf", minus_inf.all(dim=lacking)),
-            (f"one {name} or more is -inf", minus_inf.any(dim=lacking)),
+            (f"every {one} is -inf", minus_inf.all(dim=lacking)),
+            (f"one {one} or more is -inf", minus_inf.any(dim=lacking)),
         ]
     for text, holds in reduced:
         if holds.permute(order).shape == rows:

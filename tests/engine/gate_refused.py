@@ -107,6 +107,20 @@ def turns_int_into_float(x, n, B: tl.constexpr):
 
 
 @triton.jit
+def turns_one_element_into_a_block(x, n, B: tl.constexpr):
+    acc = tl.zeros([1], tl.float32)
+    for _i in range(0, n):  # here: acc starts with the shape [1] and becomes [64]
+        acc = acc + tl.load(x + tl.arange(0, B))
+    tl.store(x + tl.arange(0, 1), acc)
+
+
+@triton.jit
+def stores_more_than_it_has_addresses(x, n, B: tl.constexpr):
+    block = tl.load(x + tl.arange(0, B))
+    tl.store(x + tl.arange(0, 1), block)  # here: larger than the block of addresses
+
+
+@triton.jit
 def turns_scalar_into_block(x, n, B: tl.constexpr):
     acc = 0.0
     for i in range(0, n):  # here: a block of the final shape

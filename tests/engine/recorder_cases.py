@@ -42,10 +42,10 @@ def seen(function, inputs, inplace=(), **options):
 
 
 @triton.jit
-def copy_kernel(x_ptr, o_ptr, D, row, BLOCK_D: tl.constexpr):
+def copy_kernel(x_ptr, o_ptr, stride_row, D, BLOCK_D: tl.constexpr):
     d = tl.arange(0, BLOCK_D)
-    x = tl.load(x_ptr + tl.program_id(0) * row + d)
-    tl.store(o_ptr + tl.program_id(0) * row + d, x, mask=d < D)
+    x = tl.load(x_ptr + tl.program_id(0) * stride_row + d)
+    tl.store(o_ptr + tl.program_id(0) * stride_row + d, x, mask=d < D)
 
 
 @triton.jit

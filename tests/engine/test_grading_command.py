@@ -63,6 +63,7 @@ def test_the_exit_code_is_the_verdict(root, screen, code):
         ("l4 --sed=3", "did you mean --seed?"),
         ("l4 --fast", "--help names the options"),
         ("lst", 'no lesson or command "lst": did you mean python grade.py list'),
+        ("grade l4", 'no command "grade", since grading needs none: python grade.py l4'),
         ("help", "did you mean python grade.py --help"),
         ("drills", '"drills" is a folder and no lesson: there are l'),
         ("--plain list", '"list" comes first: python grade.py list'),

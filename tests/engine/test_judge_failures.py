@@ -48,6 +48,7 @@ def test_a_finding_calls_results_by_name():
         ("ValueError", "arange's arguments must be of type tl.constexpr", "tl.constexpr"),
         ("ValueError", "Cannot make_shape_compatible: incompatible dimensions at index 0: 4 and 8", "[:, None]"),
         ("ValueError", "range() arg 3 must not be zero", "max(N, 1)"),
+        ("ValueError", "arange's end argument must be greater than the start argument", "max(N, 1)"),
         ("ValueError", "Unsupported ptr type <['2'], int32> in `tl.load`", "no address"),
         ("ValueError", "Value argument cannot be block type if pointer argument is not a block", "reduce it"),
         ("NameError", "name 'w' is not defined", "called w there: a typing error? A kernel sees its parameters"),
@@ -76,6 +77,12 @@ def test_a_finding_calls_results_by_name():
 def test_usual_exceptions_come_with_advice(kind, message, word):
     failure = judge.raised(kind, message, "value", line=3, source="x")
     assert failure.got == f"{kind}: {message}" and word in failure.likely and bool(failure.likely) == bool(word)
+
+
+def test_sizes_in_a_message_are_plain_numbers():
+    message = "Expected pointer argument to have shape ['constexpr[2]'] but got ['constexpr[1]']"
+    got = judge.raised("ValueError", message, "value", line=3, source="x").got
+    assert got == "ValueError: Expected pointer argument to have shape [2] but got [1]"
 
 
 @pytest.mark.parametrize(

@@ -54,3 +54,8 @@ def test_results_in_swapped_order_are_told_so():
 def test_results_in_place_are_taken_from_the_arguments():
     assert unpack(IN_PLACE, None, {0: V, 1: S}) == (V, S)
     assert unpack(MERGE, (V, S)) == (V, S)
+
+
+def test_a_result_and_an_input_of_one_name_are_told_apart():
+    failure = form(LESSON.exercise("merge_states"), (V[:, None], S[:, None]), (V.float(), S))
+    assert failure.likely.startswith("v has the dtype of the v given: allocate it with dtype=v.dtype")

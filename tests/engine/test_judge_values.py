@@ -6,6 +6,7 @@ import torch
 
 from drills import judge
 from drills.instruments.notes import Finding
+from drills.lessons import l1_online_softmax
 from drills.lessons.l4_merge_states import LESSON
 from drills.report.model import Failure
 
@@ -66,6 +67,15 @@ def test_empty_states_among_many_are_named():
     right_v, right_s = (one.float() for one in MANY.oracle(v, s))
     right_v[0, 0] = 0
     assert "position 0, head 0: one s or more is -inf" in judge.values(MANY, (v, s), (right_v, right_s)).got
+
+
+def test_rows_of_several_scores_are_spoken_of_one_by_one():
+    attend = l1_online_softmax.LESSON.exercise("attend")
+    scores, v = torch.zeros(2, 3), torch.ones(3, 4)
+    scores[1] = -math.inf
+    got = torch.ones(2, 4)
+    got[1] = math.nan
+    assert "(row 1: every score is -inf)" in judge.values(attend, (scores, v), (got,)).got
 
 
 def test_numbers_that_differ_late_are_shown_with_enough_digits():

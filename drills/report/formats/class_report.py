@@ -29,7 +29,7 @@ def _head(found: Statistics, points: Points) -> list[str]:
     lines = [f"{plural(found.submissions, 'submission')}:", ""]
     says = {
         standing.PASSED: "passed every exercise",
-        standing.PARTLY: "have right values in some exercises",
+        standing.PARTLY: f"{'has' if found.standings[standing.PARTLY] == 1 else 'have'} right values in some exercises",
         standing.NOTHING: "begun, with no right values yet",
         standing.NOT_STARTED: "not started",
         standing.NOT_GRADED: "could not be graded: see problems.txt",
