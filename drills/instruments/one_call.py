@@ -20,6 +20,7 @@ from drills.instruments.provenance import Book, Provenance
 from drills.instruments.purity import CHANGED, Watched, spoil, whole
 from drills.instruments.results import ALLOWED, FRESH, checked, named, view
 from drills.instruments.trees import leaves
+from drills.instruments.undisturbed import AsOutside, Undisturbed
 from drills.instruments.views import View
 from drills.instruments.watch import Watch
 from drills.instruments.witness import Private, memory, seen
@@ -29,9 +30,6 @@ SHOWN = 8
 
 MOST = 24
 """Findings of launches that one call is told of."""
-
-_Unheard, _Heard = torch._C.DisableTorchFunction, torch._C._EnableTorchFunction
-"""Within the first, torch tells no mode and no subclass what is called: each telling takes as long as the call."""
 
 AS_IT_IS = "Kernels are run here by numpy and by Triton's own Python: leave both as they are."
 
@@ -250,15 +248,18 @@ class Whose:
 
     def __init__(self, operations: Any, paused: bool) -> None:
         self.operations, self.paused = operations, paused
-        self.modes = _Unheard() if paused else _Heard()
+        self.modes = Undisturbed() if paused else AsOutside(operations.outside)
 
     def __enter__(self) -> None:
-        self.before, self.operations.paused = self.operations.paused, self.paused
+        self.before = self.operations.paused, self.operations.outside
         self.modes.__enter__()
+        self.operations.paused = self.paused
+        if isinstance(self.modes, Undisturbed):
+            self.operations.outside = self.modes.outside
 
     def __exit__(self, *error: Any) -> None:
         self.modes.__exit__(*error)
-        self.operations.paused = self.before
+        self.operations.paused, self.operations.outside = self.before
 
 
 class _Known:

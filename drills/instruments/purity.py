@@ -34,6 +34,7 @@ from drills.instruments.operations import (
 from drills.instruments.provenance import FILL, OTHER, Provenance
 from drills.instruments.told import Told
 from drills.instruments.trees import leaves, replaced
+from drills.instruments.undisturbed import BELOW_MODES, Undisturbed, keys
 from drills.instruments.witness import Witness
 
 CONSTANTS = {"torch.tensor", "torch.scalar_tensor", "torch.asarray"}
@@ -73,20 +74,25 @@ class Dispatch(TorchDispatchMode):
 
 
 class Operations:
-    """Every operation that reaches torch's kernels."""
+    """Every operation that reaches torch's kernels. outside: the dispatcher's keys where they are the learner's."""
 
     def __init__(self, provenance: Provenance, report: Report, poison: bool, interpreted: bool) -> None:
         self.provenance = provenance
         self.report = report
         self.poison = poison
         self.paused = False
+        self.outside = keys()
         self.public = ""
         self.copies = Copies()
         self.witness = Witness(provenance.inputs.values())
         self.told = Told(provenance, self.witness, interpreted)
 
     def dispatch(self, func: Any, args: tuple, kwargs: dict) -> Any:
-        """Run one operation, and see what it was."""
+        """Run one operation by torch's own kernels, and see what it was."""
+        with Undisturbed(BELOW_MODES):
+            return self._dispatched(func, args, kwargs)
+
+    def _dispatched(self, func: Any, args: tuple, kwargs: dict) -> Any:
         one = of_torch(func)
         call = func if one is None else one.call
         if self.paused:

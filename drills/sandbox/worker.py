@@ -17,6 +17,7 @@ import torch
 
 from drills.instruments import own_words
 from drills.instruments.notes import CallOptions, Notes, as_tree
+from drills.instruments.undisturbed import Undisturbed
 from drills.sandbox import layout, learner, raw, sealing, wire
 
 _numel, _element_size, _contiguous = raw.base("numel", "element_size", "contiguous")
@@ -68,7 +69,8 @@ class Line:
 
     def say(self, head: dict[str, Any], tree: Any = None) -> None:
         """Send one message; what was printed before it is on its way before it."""
-        data = wire.encode(wire.Message(head, tree), wire.REPLY)
+        with Undisturbed():
+            data = wire.encode(wire.Message(head, tree), wire.REPLY)
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
@@ -82,7 +84,8 @@ class Line:
         if header is None:
             return None
         text, blob = wire.sizes(header, wire.CALL)
-        return wire.decode(self._read(text) or b"", self._read(blob) or b"", wire.CALL)
+        with Undisturbed():
+            return wire.decode(self._read(text) or b"", self._read(blob) or b"", wire.CALL)
 
     def _read(self, size: int) -> bytes | None:
         data = bytearray(size)
@@ -161,9 +164,10 @@ class Graded:
     def _call(self, function: Callable[..., Any], args: tuple, head: dict[str, Any], notes: Notes) -> Any:
         """What was returned and what was changed; `notes` are filled in also if the function raises."""
         names, inplace = head["names"], head["inplace"]
-        placed = self.place(args, self.device, names)
-        inputs = dict(zip(names, placed.args, strict=False))
-        recording = self.recording(CallOptions(**head["options"]), inputs, [names[one] for one in inplace])
+        with Undisturbed():
+            placed = self.place(args, self.device, names)
+            inputs = dict(zip(names, placed.args, strict=False))
+            recording = self.recording(CallOptions(**head["options"]), inputs, [names[one] for one in inplace])
         returned = raised = None
         with recording:
             try:
@@ -174,16 +178,17 @@ class Graded:
             self.settle()
         except Exception as error:
             raise DeviceLost(str(error).strip().split("\n")[0]) from None
-        returned = sealing.plain(returned)
-        layout.check_tree(returned, wire.REPLY)
-        seen = recording.notes(returned)
-        kept = recording.kept
-        notes.launches, notes.copies, notes.told = seen.launches, seen.copies, seen.told
-        notes.findings = [*seen.findings, *self.kept.findings(returned), *placed.findings(inplace)]
-        if raised is not None:
-            raise GradedCodeRaised(raised)
-        changed = [[position, _dense(sealing.seal(placed.args[position], kept))] for position in inplace]
-        return sealing.seal(returned, kept), changed
+        with Undisturbed():
+            returned = sealing.plain(returned)
+            layout.check_tree(returned, wire.REPLY)
+            seen = recording.notes(returned)
+            kept = recording.kept
+            notes.launches, notes.copies, notes.told = seen.launches, seen.copies, seen.told
+            notes.findings = [*seen.findings, *self.kept.findings(returned), *placed.findings(inplace)]
+            if raised is not None:
+                raise GradedCodeRaised(raised)
+            changed = [[position, _dense(sealing.seal(placed.args[position], kept))] for position in inplace]
+            return sealing.seal(returned, kept), changed
 
 
 def _dense(tensor: Any) -> Any:
