@@ -74,7 +74,7 @@ class Recording:
         for _, tensor in tensors:
             if self.provenance.met(tensor):
                 self._emptied(tensor)
-        self.torch.operations.witness.remember(tensor for _, tensor in tensors)
+        self.torch.operations.witness.meet(tensor for _, tensor in tensors)
         numbers = {name: value for name, value in values.items() if type(value) is int}
         launch.shapes = {name: list(sizes(tensor)) for name, tensor in tensors}
         regions = {name: self._region(name, tensor) for name, tensor in tensors}
@@ -125,6 +125,7 @@ class Recording:
         if place and self.machine.left.knows(place, seen(place, size)):
             self.provenance.allocated(tensor, 0)
             spoil(whole(tensor), self.options.empty_fill == "poison")
+            self.torch.operations.witness.remember([tensor])
 
     def end(self, watch: Watch) -> None:
         """A launch has ended, or was left by an exception."""

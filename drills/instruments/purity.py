@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from drills.instruments import peeks
 from drills.instruments.copies import Copies
 from drills.instruments.geometry import address, held, itemsize, numel, sizes
+from drills.instruments.identity import identity
 from drills.instruments.operations import (
     BROUGHT,
     ELEMENTWISE,
@@ -35,7 +36,7 @@ from drills.instruments.provenance import FILL, OTHER, Provenance
 from drills.instruments.told import Told
 from drills.instruments.trees import leaves, replaced
 from drills.instruments.undisturbed import BELOW_MODES, Undisturbed, keys
-from drills.instruments.witness import Witness
+from drills.instruments.witness import Private, Witness
 
 CONSTANTS = {"torch.tensor", "torch.scalar_tensor", "torch.asarray"}
 READERS = {"tolist", "numpy", "__array__", "__dlpack__", "__reduce_ex__", "storage", "untyped_storage"}
@@ -44,6 +45,9 @@ PUBLIC = {"_local_scalar_dense": ".item()", "is_nonzero": "bool()", "mm": "torch
 PUBLIC |= {"index": "x[indices]", "index_put_": "x[indices] = ..."}
 
 BY_INDEX = {"index", "index_put_", "index_select", "gather", "take", "masked_select", "index_copy_", "scatter_"}
+
+BY_KERNELS = ELEMENTWISE | MOVED | REFILLED | {"copy_"}
+"""Operations that leave values where kernels wrote them, or bring them elsewhere."""
 
 READS = "reads values out of a tensor"
 COMPUTES = "computes with values outside a kernel"
@@ -106,13 +110,33 @@ class Operations:
             changed = [tensor for _, tensor in leaves(written, "")]
             if any(map(self.provenance.is_given, changed)):
                 self.told.operation(func._schema.name, [args, kwargs])
-            result = call(*args, **kwargs)
+            elsewhere = one.name in BY_KERNELS if one is not None else bool(changed) and not func.is_view
+            private = Private(self.witness)
+            result = self._privately(private, call, args, kwargs) if elsewhere else call(*args, **kwargs)
             self._judge(one or func._schema.name.split("::")[-1], args, kwargs, result, changed)
-            if one is None or not one.is_view:
-                self.witness.remember([*changed, *(tensor for _, tensor in leaves(result, ""))])
+            if one is None or not (one.is_view or one.name in SAME_MEMORY):
+                results = [*changed, *(tensor for _, tensor in leaves(result, ""))]
+                self.witness.remember(tensor for tensor in results if address(tensor) not in private.copies)
         finally:
             self.paused = False
         return result
+
+    def _privately(self, private: Private, call: Callable, args: tuple, kwargs: dict) -> Any:
+        """Run an operation on copies that nobody else knows: torch lets other threads run meanwhile."""
+        own: dict[int, torch.Tensor] = {}
+
+        def copied(tensor: torch.Tensor) -> torch.Tensor:
+            fresh = private.tensor(tensor)
+            own[identity(fresh)] = tensor
+            return fresh
+
+        given = [replaced(one, copied) if any(leaves(one, "")) else one for one in args]
+        named = {name: replaced(one, copied) if any(leaves(one, "")) else one for name, one in kwargs.items()}
+        result = call(*given, **named)
+        meddled = private.put_back()
+        for tensor in [one for one in own.values() if address(one) in meddled][:1]:
+            self.say(f"{self.provenance.source(tensor) or 'a tensor'}{list(sizes(tensor))} {CHANGED}")
+        return replaced(result, lambda tensor: own.get(identity(tensor), tensor))
 
     def hold(self, tensors: list[torch.Tensor]) -> None:
         """Report those that something else than a kernel or a torch operation has written to meanwhile."""

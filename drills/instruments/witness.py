@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from drills.instruments.bytes_at import bytes_at
+from drills.instruments.geometry import dtype, itemsize, offset, sizes, strides
 
 LARGEST = 16 << 20
 """Bytes of the largest storage of which a copy is kept; of a larger one only a digest is."""
@@ -27,6 +28,8 @@ MOST = 4 << 30
 
 _storage = torch.Tensor.untyped_storage
 _nbytes, _pointer = torch.UntypedStorage.nbytes, torch.UntypedStorage.data_ptr
+_frombuffer, _neg_view, _conj = torch.frombuffer, torch._neg_view, torch._conj
+_as_strided, _is_neg, _is_conj = (getattr(torch._C.TensorBase, name) for name in ("as_strided", "is_neg", "is_conj"))
 _device, _layout = torch.Tensor.device.__get__, torch.Tensor.layout.__get__
 
 
@@ -49,6 +52,10 @@ class Witness:
             place, size = memory(tensor)
             if 0 < size <= MOST and place not in self.aside:
                 self.kept[place], self.sizes[place] = seen(place, size), size
+
+    def meet(self, tensors: Iterable[torch.Tensor]) -> None:
+        """The same for those whose storage is not known yet: what is, has been looked at, and may be another since."""
+        self.remember(tensor for tensor in tensors if self.sizes.get(memory(tensor)[0]) != memory(tensor)[1])
 
     def again(self, places: Iterable[int]) -> None:
         """The same for storages that are known, by address."""
@@ -73,7 +80,7 @@ class Witness:
 
 
 class Private:
-    """What a launch works on in place of memory that others can reach: copies that nobody else knows.
+    """What a launch, or an operation, works on in place of memory that others reach: copies that nobody else knows.
 
     Whatever runs meanwhile (a thread, a handler of signals, what print calls) can change nothing of what a kernel reads
     and writes. Storages too large to be copied are used as they are.
@@ -98,6 +105,18 @@ class Private:
                 far = (self.places[place] - place) % (1 << 64)
             found = self.shifts[place] = np.uint64(far)
         return found
+
+    def tensor(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The same tensor in the copy; itself where there is none."""
+        place, size = memory(tensor)
+        self.shift(place)
+        copy = self.copies.get(place)
+        if copy is None or copy.size != size or size < itemsize(tensor):
+            return tensor
+        flat = _frombuffer(copy, dtype=dtype(tensor), count=size // itemsize(tensor))
+        fresh = _as_strided(flat, sizes(tensor), strides(tensor), offset(tensor))
+        fresh = _neg_view(fresh) if _is_neg(tensor) else fresh
+        return _conj(fresh) if _is_conj(tensor) else fresh
 
     def put_back(self) -> list[int]:
         """The launch has ended: memory is as it left it. The storages that something else had written to."""
