@@ -114,6 +114,9 @@ class Operations:
             private = Private(self.witness)
             result = self._privately(private, call, args, kwargs) if elsewhere else call(*args, **kwargs)
             self._judge(one or func._schema.name.split("::")[-1], args, kwargs, result, changed)
+            meddled = private.put_back()  # until then, what is told of memory is what was there before
+            for tensor in [tensor for tensor in used if address(tensor) in meddled][:1]:
+                self.say(f"{self.provenance.source(tensor) or 'a tensor'}{list(sizes(tensor))} {CHANGED}")
             if one is None or not (one.is_view or one.name in SAME_MEMORY):
                 results = [*changed, *(tensor for _, tensor in leaves(result, ""))]
                 self.witness.remember(tensor for tensor in results if address(tensor) not in private.copies)
@@ -132,11 +135,7 @@ class Operations:
 
         given = [replaced(one, copied) if any(leaves(one, "")) else one for one in args]
         named = {name: replaced(one, copied) if any(leaves(one, "")) else one for name, one in kwargs.items()}
-        result = call(*given, **named)
-        meddled = private.put_back()
-        for tensor in [one for one in own.values() if address(one) in meddled][:1]:
-            self.say(f"{self.provenance.source(tensor) or 'a tensor'}{list(sizes(tensor))} {CHANGED}")
-        return replaced(result, lambda tensor: own.get(identity(tensor), tensor))
+        return replaced(call(*given, **named), lambda tensor: own.get(identity(tensor), tensor))
 
     def hold(self, tensors: list[torch.Tensor]) -> None:
         """Report those that something else than a kernel or a torch operation has written to meanwhile."""
