@@ -162,7 +162,7 @@ def merge_in_place_kernel(
     if mask_ptr is not None:
         row_ok = row_ok & (tl.load(mask_ptr + position * stride_mask, mask=row_ok, other=0) != 0)
     ok = row_ok[:, None]
-    s_at = s_ptr + position * stride_ss + head * stride_sh
+    s_at = s_ptr + position * stride_ss + head.to(tl.int64) * stride_sh
     v_at = v_ptr + (position * stride_vs + head.to(tl.int64) * stride_vh)[:, None] + d.to(tl.int64) * stride_vd
 
     s_own = tl.load(s_at, mask=row_ok, other=float("-inf"))

@@ -220,10 +220,10 @@ def test_rows_that_fill_no_tile(drill, D):
 @pytest.mark.graded("merge_state", "memory")
 @pytest.mark.parametrize("side", "ab")
 def test_offsets_need_64_bits(drill, side):
-    """The last position of one v, and the last head of the other, begins more than 2^31 elements after the first."""
-    v_a, s_a, v_b, s_b = two_states(drill.rng, S=3, H=3, D=16, dtype=torch.float16)
-    of_a, of_b = (0, 1) if side == "a" else (1, 0)
-    drill.merge_state(far_apart(v_a, axis=of_a), s_a, far_apart(v_b, axis=of_b), s_b).agrees()
+    """The last position of one state, and the last head of the other, is more than 2^31 elements from the first."""
+    case = two_states(drill.rng, S=3, H=3, D=16, dtype=torch.float16)
+    axes = (0, 0, 1, 1) if side == "a" else (1, 1, 0, 0)
+    drill.merge_state(*(far_apart(x, axis=axis) for x, axis in zip(case, axes, strict=True))).agrees()
 
 
 @pytest.mark.graded("merge_state", "traffic")
@@ -343,12 +343,15 @@ def test_rows_that_fill_no_tile_in_place(drill, D):
 
 
 @pytest.mark.graded("merge_state_in_place", "memory")
-@pytest.mark.parametrize("side", ["own", "other"])
-def test_offsets_need_64_bits_in_place(drill, side):
-    """The last position of one v, and the last head of the other, begins more than 2^31 elements after the first."""
-    v, s, v_other, s_other = two_states(drill.rng, S=3, H=3, D=16, dtype=torch.float16)
-    own, other = (0, 1) if side == "own" else (1, 0)
-    drill.merge_state_in_place(far_apart(v, axis=own), s, far_apart(v_other, axis=other), s_other).agrees()
+@pytest.mark.parametrize("axes", [(0, 0, 1, 1), (1, 1, 0, 0)], ids=["own positions", "own heads"])
+def test_offsets_need_64_bits_in_place(drill, axes):
+    """Of v, s, v_other and s_other: the last one along this axis begins more than 2^31 elements after the first.
+
+    The mask's last position does so too.
+    """
+    case = two_states(drill.rng, S=3, H=3, D=16, dtype=torch.float16)
+    mask = far_apart(torch.tensor([True, False, True]))
+    drill.merge_state_in_place(*(far_apart(x, axis=axis) for x, axis in zip(case, axes, strict=True)), mask).agrees()
 
 
 @pytest.mark.graded("merge_state_in_place", "traffic")
@@ -482,9 +485,9 @@ def test_states_and_columns_that_fill_no_block(drill, N, D):
 @pytest.mark.graded("merge_states", "memory")
 @pytest.mark.parametrize("axis", [0, 1], ids=["positions", "states"])
 def test_offsets_of_states_need_64_bits(drill, axis):
-    """The last position of v, or the last state, begins more than 2^31 elements after the first."""
+    """The last position, or the last state, begins more than 2^31 elements after the first."""
     v, s = states(drill.rng, 3, 3, 2, 16, dtype=torch.float16)
-    drill.merge_states(far_apart(v, axis=axis), s).agrees()
+    drill.merge_states(far_apart(v, axis=axis), far_apart(s, axis=axis)).agrees()
 
 
 @pytest.mark.graded("merge_states", "traffic")
@@ -620,9 +623,9 @@ def test_runs_and_columns_that_fill_no_block(drill, D):
 @pytest.mark.graded("variable_length_merge_states", "memory")
 @pytest.mark.parametrize("axis", [0, 1], ids=["rows", "heads"])
 def test_offsets_of_rows_need_64_bits(drill, axis):
-    """The last row of v, or the last head, begins more than 2^31 elements after the first."""
+    """The last row, or the last head, begins more than 2^31 elements after the first."""
     v, s, indptr = runs(drill.rng, [0, 1, 3], H=3, D=16, dtype=torch.float16)
-    drill.variable_length_merge_states(far_apart(v, axis=axis), s, indptr).agrees()
+    drill.variable_length_merge_states(far_apart(v, axis=axis), far_apart(s, axis=axis), indptr).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "traffic")

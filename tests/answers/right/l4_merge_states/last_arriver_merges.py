@@ -156,7 +156,7 @@ def add(v, s, w, t, mask, H, v0, v1, v2, s0, s1, m0, D: tl.constexpr, P: tl.cons
         on = tl.load(mask + i * m0)
     c = tl.arange(0, P)
     for h in range(H):
-        a = tl.load(s + i * s0 + h * s1)
+        a = tl.load(s + i * s0 + tl.cast(h, tl.int64) * s1)
         b = tl.load(t + i * H + h)
         m = tl.maximum(a, b)
         k = tl.where(m == float("-inf"), 0.0, m)
@@ -167,7 +167,7 @@ def add(v, s, w, t, mask, H, v0, v1, v2, s0, s1, m0, D: tl.constexpr, P: tl.cons
         y = tl.load(w + (i * H + h) * D + c, mask=(c < D) & (q > 0) & on, other=0.0).to(tl.float32)
         tl.debug_barrier()
         tl.store(v + i * v0 + h.to(tl.int64) * v1 + c * v2, (x * p + y * q) / z, mask=(c < D) & on)
-        tl.store(s + i * s0 + h * s1, m + tl.log2(z), mask=on)
+        tl.store(s + i * s0 + tl.cast(h, tl.int64) * s1, m + tl.log2(z), mask=on)
 
 
 def merge_state_in_place(v, s, v_other, s_other, mask=None):
