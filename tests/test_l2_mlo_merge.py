@@ -176,11 +176,11 @@ def test_queries_keys_and_values_of_other_strides(drill):
 
 
 @pytest.mark.graded("partial_attention", "memory")
-@pytest.mark.parametrize("far", ["k", "v"])
-def test_offsets_need_64_bits(drill, far):
-    """The last key begins more than 2^31 elements after the first."""
-    q, k, v = random_qkv(drill.rng, 3, H=2, dtype=torch.float16)
-    drill.partial_attention(q, far_apart(k) if far == "k" else k, far_apart(v) if far == "v" else v, 2).agrees()
+@pytest.mark.parametrize("axes", [(None, 0, None), (None, None, 0), (None, 1, 1)], ids=["k", "v", "heads"])
+def test_offsets_need_64_bits(drill, axes):
+    """Of q, k and v: the last one along this axis begins more than 2^31 elements after the first."""
+    case = zip(random_qkv(drill.rng, 3, H=3, dtype=torch.float16), axes, strict=True)
+    drill.partial_attention(*(x if axis is None else far_apart(x, axis=axis) for x, axis in case), 2).agrees()
 
 
 @pytest.mark.graded("partial_attention", "traffic")
@@ -317,10 +317,12 @@ def test_parts_of_other_strides(drill):
 @pytest.mark.graded("merge_pair", "memory")
 @pytest.mark.parametrize("side", "ab")
 def test_offsets_of_heads_need_64_bits(drill, side):
-    """The last head of o_a, or of o_b, begins more than 2^31 elements after the first."""
+    """The last head of o_a and of its m, or of o_b and of the other l, is more than 2^31 elements from the first."""
     m_a, l_a, o_a, m_b, l_b, o_b = as_pair(*parts_of(drill.rng, 2, dtype=torch.float16))
-    o_a, o_b = (far_apart(o_a), o_b) if side == "a" else (o_a, far_apart(o_b))
-    drill.merge_pair(m_a, l_a, o_a, m_b, l_b, o_b).agrees()
+    if side == "a":
+        drill.merge_pair(far_apart(m_a), l_a, far_apart(o_a), m_b, far_apart(l_b), o_b).agrees()
+    else:
+        drill.merge_pair(m_a, far_apart(l_a), o_a, far_apart(m_b), l_b, far_apart(o_b)).agrees()
 
 
 @pytest.mark.graded("merge_pair", "compile")
@@ -442,9 +444,8 @@ def test_all_parts_of_other_strides(drill):
 @pytest.mark.graded("merge_mlo", "memory")
 @pytest.mark.parametrize("axis", [0, 1], ids=["parts", "heads"])
 def test_offsets_of_parts_need_64_bits(drill, axis):
-    """The last part, or the last head, of o begins more than 2^31 elements after the first."""
-    m, l, o = parts_of(drill.rng, 3, dtype=torch.float16)
-    drill.merge_mlo(m, l, far_apart(o, axis=axis)).agrees()
+    """The last part, or the last head, begins more than 2^31 elements after the first."""
+    drill.merge_mlo(*(far_apart(x, axis=axis) for x in parts_of(drill.rng, 3, dtype=torch.float16))).agrees()
 
 
 @pytest.mark.graded("merge_mlo", "compile")

@@ -306,10 +306,10 @@ def test_lses_heads_first_and_sliced_outputs(drill):
 @pytest.mark.graded("merge_natural", "memory")
 @pytest.mark.parametrize("side", "ab")
 def test_offsets_of_outputs_need_64_bits(drill, side):
-    """The last position of one output begins more than 2^31 elements after the first."""
-    o_a, lse_a, o_b, lse_b = pair(drill.rng, dtype=torch.float16)
-    o_a, o_b = (far_apart(o_a), o_b) if side == "a" else (o_a, far_apart(o_b))
-    drill.merge_natural(o_a, lse_a, o_b, lse_b).agrees()
+    """The last position on one side, and the last head on the other, begins more than 2^31 elements after the first."""
+    case = pair(drill.rng, H=3, dtype=torch.float16)
+    axes = (0, 0, 1, 1) if side == "a" else (1, 1, 0, 0)
+    drill.merge_natural(*(far_apart(x, axis=axis) for x, axis in zip(case, axes, strict=True))).agrees()
 
 
 @pytest.mark.graded("merge_natural", "traffic")
@@ -494,14 +494,11 @@ def test_queries_keys_and_values_of_other_strides(drill):
 
 
 @pytest.mark.graded("partial_states", "memory")
-@pytest.mark.parametrize("far", ["q and k", "v", "heads of k and v"])
-def test_offsets_of_keys_need_64_bits(drill, far):
-    """The last position of q, the last key, or the last head of keys begins more than 2^31 elements after the first."""
-    q, k, v = states(drill.rng, 3, S=3, H=3, dtype=torch.float16)
-    axis = int(far == "heads of k and v")
-    q = far_apart(q) if far == "q and k" else q
-    k, v = (k if far == "v" else far_apart(k, axis=axis)), (v if far == "q and k" else far_apart(v, axis=axis))
-    drill.partial_states(q, k, v, 2).agrees()
+@pytest.mark.parametrize("axes", [(0, 0, None), (None, None, 0), (1, 1, 1)], ids=["q and k", "v", "heads"])
+def test_offsets_of_keys_need_64_bits(drill, axes):
+    """Of q, k and v: the last one along this axis begins more than 2^31 elements after the first."""
+    case = zip(states(drill.rng, 3, S=3, H=3, dtype=torch.float16), axes, strict=True)
+    drill.partial_states(*(x if axis is None else far_apart(x, axis=axis) for x, axis in case), 2).agrees()
 
 
 @pytest.mark.graded("partial_states", "traffic")

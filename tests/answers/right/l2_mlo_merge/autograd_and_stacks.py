@@ -15,7 +15,7 @@ def part(q, k, v, out, scale_ptr, H, L, T, D, by, WIDE: tl.constexpr, KEYS: tl.c
     """out: (m, l, o). grid (N, H) in one axis, heads first."""
     m_out, l_out, o_out = out
     parts = tl.num_programs(0) // H
-    h, n = tl.program_id(0) // parts, tl.program_id(0) % parts
+    h, n = (tl.program_id(0) // parts).to(tl.int64), tl.program_id(0) % parts
     scale = tl.load(scale_ptr)
     d = tl.arange(0, WIDE)
     x = tl.load(q + h * by[0] + d * by[1], mask=d < D, other=0.0).to(tl.float32)

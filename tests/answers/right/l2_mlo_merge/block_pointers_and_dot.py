@@ -10,7 +10,7 @@ def partial_kernel(
     q_ptr, k_ptr, v_ptr, m_ptr, l_ptr, o_ptr, L, T, H, D, scale, q0, q1, k0, k1, k2, v0, v1, v2,
     KEYS: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    h = tl.program_id(0)
+    h = tl.program_id(0).to(tl.int64)
     part = tl.program_id(1)
     first = tl.minimum(part * T, L)
     count = tl.minimum(first + T, L) - first

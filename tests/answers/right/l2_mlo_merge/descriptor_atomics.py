@@ -9,7 +9,7 @@ import triton.language as tl
 def key_by_key(Q, K, V, M, L_, O, nkeys, T, scale, sqh, sqd, skl, skh, skd, svl, svh, svd, H: tl.constexpr, D: tl.constexpr, BD: tl.constexpr):
     pid = tl.program_id(0)
     n = pid // H
-    h = pid - n * H
+    h = (pid - n * H).to(tl.int64)
     d = tl.arange(0, BD)
     q = tl.load(Q + h * sqh + d * sqd, d < D, 0.0).to(tl.float32)
     m, l = float("-inf"), 0.0
@@ -91,18 +91,18 @@ def merge_pair(m_a, l_a, o_a, m_b, l_b, o_b):
 
 @triton.jit
 def tops(m_ptr, top_ptr, N, H, m0, m1, BH: tl.constexpr):
-    h = tl.program_id(0) * BH + tl.arange(0, BH)
+    h = (tl.program_id(0) * BH + tl.arange(0, BH)).to(tl.int64)
     top = tl.full([BH], float("-inf"), tl.float32)
     for n in range(N):
-        top = tl.maximum(top, tl.load(m_ptr + n * m0 + h * m1, mask=h < H, other=float("-inf")))
+        top = tl.maximum(top, tl.load(m_ptr + tl.cast(n, tl.int64) * m0 + h * m1, mask=h < H, other=float("-inf")))
     tl.store(top_ptr + h, tl.where(top == float("-inf"), 0.0, top), mask=h < H)
 
 
 @triton.jit
 def pour(m_ptr, l_ptr, o_ptr, top_ptr, num, den, N, H, PAD, m0, m1, l0, l1, o0, o1, o2, D: tl.constexpr, C: tl.constexpr):
     n, h = tl.program_id(0), tl.program_id(1)
-    w = tl.exp(tl.load(m_ptr + n * m0 + h * m1) - tl.load(top_ptr + h)) * tl.load(l_ptr + n * l0 + h * l1)
-    w = tl.where(tl.load(m_ptr + n * m0 + h * m1) == float("-inf"), 0.0, w)
+    w = tl.exp(tl.load(m_ptr + tl.cast(n, tl.int64) * m0 + tl.cast(h, tl.int64) * m1) - tl.load(top_ptr + h)) * tl.load(l_ptr + tl.cast(n, tl.int64) * l0 + tl.cast(h, tl.int64) * l1)
+    w = tl.where(tl.load(m_ptr + tl.cast(n, tl.int64) * m0 + tl.cast(h, tl.int64) * m1) == float("-inf"), 0.0, w)
     d = tl.arange(0, C)
     x = tl.load(o_ptr + n.to(tl.int64) * o0 + h.to(tl.int64) * o1 + d.to(tl.int64) * o2, mask=(d < D) & (w > 0), other=0.0).to(tl.float32)
     into = tl.make_tensor_descriptor(num, shape=[H, PAD], strides=[PAD, 1], block_shape=[1, C])

@@ -139,7 +139,7 @@ def top_kernel(m_ptr, top_ptr, N, m0, m1):
     h = tl.program_id(0).to(tl.int64)
     top = float("-inf")
     for n in range(N):
-        top = tl.maximum(top, tl.load(m_ptr + n * m0 + h * m1))
+        top = tl.maximum(top, tl.load(m_ptr + tl.cast(n, tl.int64) * m0 + h * m1))
     tl.store(top_ptr + h, top)
 
 

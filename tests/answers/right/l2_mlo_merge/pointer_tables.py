@@ -104,7 +104,7 @@ def score(
     B: tl.constexpr,
 ):
     """x[H, L]."""
-    h = tl.program_id(1)
+    h = tl.program_id(1).to(tl.int64)
     j = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
     d = tl.arange(0, W)
     y = tl.load(k + j[:, None] * K0 + h * K1 + d[None, :] * K2, mask=(j < L)[:, None] & (d < D)[None, :], other=0.0)
@@ -114,7 +114,7 @@ def score(
 
 @triton.jit
 def stats(x, m, l, H, L, T, B: tl.constexpr):
-    h, n = tl.program_id(0), tl.program_id(1)
+    h, n = tl.program_id(0).to(tl.int64), tl.program_id(1)
     top = tl.full([B], float("-inf"), tl.float32)
     end = tl.minimum(n * T + T, L)
     for first in range(n * T, end, B):
@@ -146,7 +146,7 @@ def values(
     W: tl.constexpr,
     B: tl.constexpr,
 ):
-    h, n = tl.program_id(0), tl.program_id(1)
+    h, n = tl.program_id(0).to(tl.int64), tl.program_id(1)
     d = tl.arange(0, W)
     best = tl.load(m + n * H + h)
     total = tl.load(l + n * H + h)

@@ -9,7 +9,7 @@ import triton.language as tl
 def score_kernel(q_ptr, k_ptr, s_ptr, H, D, scale, q0, q1, k0, k1, k2, WIDE: tl.constexpr):
     """s[L, H] = q[h] . k[key, h] * scale, a program a key and head."""
     key = tl.program_id(0).to(tl.int64)
-    h = tl.program_id(1)
+    h = tl.program_id(1).to(tl.int64)
     d = tl.arange(0, WIDE)
     q = tl.load(q_ptr + h * q0 + d * q1, mask=d < D, other=0.0).to(tl.float32)
     k = tl.load(k_ptr + key * k0 + h * k1 + d * k2, mask=d < D, other=0.0).to(tl.float32)
@@ -20,7 +20,7 @@ def score_kernel(q_ptr, k_ptr, s_ptr, H, D, scale, q0, q1, k0, k1, k2, WIDE: tl.
 def stats_kernel(s_ptr, m_ptr, l_ptr, H, L, T):
     """m and l of one part and head, one score after the other."""
     part = tl.program_id(0)
-    h = tl.program_id(1)
+    h = tl.program_id(1).to(tl.int64)
     first = part * T
     last = tl.minimum(first + T, L)
     m = tl.full((), float("-inf"), tl.float32)
@@ -36,7 +36,7 @@ def stats_kernel(s_ptr, m_ptr, l_ptr, H, L, T):
 @triton.jit
 def output_kernel(s_ptr, v_ptr, m_ptr, l_ptr, o_ptr, H, L, T, D, v0, v1, v2, WIDE: tl.constexpr):
     part = tl.program_id(0)
-    h = tl.program_id(1)
+    h = tl.program_id(1).to(tl.int64)
     d = tl.arange(0, WIDE)
     m = tl.load(m_ptr + part * H + h)
     l = tl.load(l_ptr + part * H + h)

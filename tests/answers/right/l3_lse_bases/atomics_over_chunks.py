@@ -82,7 +82,7 @@ def lse2(x):
 def merge_kernel(oa, la, ob, lb, o, l, S, H, D, oa_by, la_by, ob_by, lb_by, R: tl.constexpr, C: tl.constexpr):
     """grid (blocks of columns, H, blocks of R positions)"""
     i = (tl.program_id(2) * R + tl.arange(0, R)).to(tl.int64)
-    h = tl.program_id(1)
+    h = tl.program_id(1).to(tl.int64)
     d = tl.program_id(0) * C + tl.arange(0, C)
     a = tl.load(la + i * la_by[0] + h * la_by[1], mask=i < S, other=float("-inf"))
     b = tl.load(lb + i * lb_by[0] + h * lb_by[1], mask=i < S, other=float("-inf"))

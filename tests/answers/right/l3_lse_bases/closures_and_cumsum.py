@@ -51,7 +51,7 @@ def pair(oa, la, ob, lb, o, l, S, H, D, by, C: tl.constexpr):
     """One axis of programs: position, head and block of columns."""
     blocks = tl.cdiv(D, C)
     pid = tl.program_id(0)
-    block, h, i = pid % blocks, (pid // blocks) % H, (pid // blocks // H).to(tl.int64)
+    block, h, i = pid % blocks, ((pid // blocks) % H).to(tl.int64), (pid // blocks // H).to(tl.int64)
     d = block * C + tl.arange(0, C)
     a = tl.load(la + i * by[3] + h * by[4])
     b = tl.load(lb + i * by[8] + h * by[9])

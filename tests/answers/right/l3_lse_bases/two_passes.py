@@ -52,7 +52,7 @@ def lse2(x):
 @triton.jit
 def pair_kernel(o_a, lse_a, o_b, lse_b, o, lse, H, D, a0, a1, a2, p0, p1, b0, b1, b2, r0, r1, WIDE: tl.constexpr):
     i = tl.program_id(0).to(tl.int64)
-    h = tl.program_id(1)
+    h = tl.program_id(1).to(tl.int64)
     d = tl.arange(0, WIDE)
     x = tl.load(lse_a + i * p0 + h * p1)
     y = tl.load(lse_b + i * r0 + h * r1)
