@@ -205,7 +205,7 @@ def test_inputs_of_other_strides(drill):
 
 @pytest.mark.graded("attend_shared", "memory")
 @pytest.mark.parametrize(
-    "axes", [(0, None, None), (None, 0, None), (None, None, 0), (None, 1, 1)], ids=["q", "k", "v", "heads"]
+    "axes", [(0, None, None), (None, 0, None), (None, None, 0), (1, 1, 1)], ids=["q", "k", "v", "heads"]
 )
 def test_offsets_of_keys_need_64_bits(drill, axes):
     """Of q, k and v: the last one along this axis begins more than 2^31 elements after the first."""
@@ -332,11 +332,11 @@ def test_a_cache_laid_out_heads_first(drill):
 
 
 @pytest.mark.graded("attend_paged", "memory")
-@pytest.mark.parametrize("axis", [0, 3], ids=["pages", "heads"])
-def test_offsets_of_pages_need_64_bits(drill, axis):
-    """Three pages, or KV heads, each more than 2^30 elements after the one before."""
-    q, kv_cache, *table = paged_case(drill.rng, (9,), Hq=3, Hkv=3, spare=0, dtype=torch.float16)
-    drill.attend_paged(q, far_apart(kv_cache, axis=axis), *table).agrees()
+@pytest.mark.parametrize("of_q, of_cache", [(0, 0), (1, 3), (0, 2)], ids=["pages", "heads", "slots"])
+def test_offsets_of_pages_need_64_bits(drill, of_q, of_cache):
+    """Pages, KV heads or slots, each more than 2^30 elements after the one before; so are q's requests, or heads."""
+    q, kv_cache, *table = paged_case(drill.rng, (9, 0, 3), Hq=3, Hkv=3, spare=0, dtype=torch.float16)
+    drill.attend_paged(far_apart(q, axis=of_q), far_apart(kv_cache, axis=of_cache), *table).agrees()
 
 
 @pytest.mark.graded("attend_paged", "compile")
@@ -360,7 +360,8 @@ def test_a_long_prefix_outweighs_a_short_suffix(drill):
 
 @pytest.mark.graded("cascade", "value")
 def test_both_sides_send_a_query_head_to_one_kv_head(drill):
-    drill.cascade(*cascade_case(drill.rng, lengths=(5, 2), Hq=6, Hkv=2)).agrees()
+    """34 query heads of two KV heads: more than a block of 16 rows each."""
+    drill.cascade(*cascade_case(drill.rng, lengths=(5, 2), Hq=34, Hkv=2)).agrees()
 
 
 @pytest.mark.graded("cascade", "edge")
@@ -426,10 +427,14 @@ def test_prefix_and_pages_taken_from_one_cache(drill):
 
 
 @pytest.mark.graded("cascade", "memory")
-def test_offsets_of_both_sides_need_64_bits(drill):
-    """The last key of the prefix and the last page begin more than 2^31 elements after the first."""
-    q, k, v, kv_cache, *table = cascade_case(drill.rng, P=3, lengths=(3, 6), spare=0, dtype=torch.float16)
-    drill.cascade(q, far_apart(k), v, far_apart(kv_cache), *table).agrees()
+@pytest.mark.parametrize("axes", [(0, 0, None, 0), (1, 1, 1, 3)], ids=["keys", "heads"])
+def test_offsets_of_both_sides_need_64_bits(drill, axes):
+    """Of q, the prefix and the cache: the last one along this axis begins more than 2^31 elements after the first."""
+    *case, indptr, indices, last = cascade_case(
+        drill.rng, P=3, lengths=(3, 0, 6), Hq=3, Hkv=3, spare=0, dtype=torch.float16
+    )
+    far = (x if axis is None else far_apart(x, axis=axis) for x, axis in zip(case, axes, strict=True))
+    drill.cascade(*far, indptr, indices, last).agrees()
 
 
 @pytest.mark.graded("cascade", "traffic")
@@ -548,16 +553,18 @@ def test_levels_with_a_scale_of_zero_and_tables_of_other_strides(drill):
 
 @pytest.mark.graded("multi_level_cascade", "memory")
 def test_group_of_seven_query_heads_and_head_size_five(drill):
-    """In a cache laid out heads first, with two KV heads."""
+    """In a cache laid out heads first, as q is, with two KV heads."""
     bounds, lengths = [[0, 1, 3], [1, 2, 3]], [[9, 4], [3, 3]]
     q, kv_cache, levels = level_case(drill.rng, bounds, lengths, B=3, Hq=14, Hkv=2, D=5, page_size=3)
-    drill.multi_level_cascade(q, heads_first(kv_cache), levels).agrees()
+    drill.multi_level_cascade(turned(q), heads_first(kv_cache), levels).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "memory")
-def test_offsets_of_pages_need_64_bits_at_every_level(drill):
-    q, kv_cache, levels = level_case(drill.rng, [[0, 2], [0, 1, 2]], [[9], [3, 2]], B=2, dtype=torch.float16)
-    drill.multi_level_cascade(turned(q), far_apart(kv_cache), levels).agrees()
+@pytest.mark.parametrize("of_q, of_cache", [(1, 0), (0, 3), (0, 2)], ids=["pages", "heads", "slots"])
+def test_offsets_of_pages_need_64_bits_at_every_level(drill, of_q, of_cache):
+    case = level_case(drill.rng, [[0, 3], [0, 1, 3]], [[9], [3, 2]], B=3, Hq=3, Hkv=3, dtype=torch.float16)
+    q, kv_cache, levels = case
+    drill.multi_level_cascade(far_apart(q, axis=of_q), far_apart(kv_cache, axis=of_cache), levels).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "compile")

@@ -27,7 +27,7 @@ def prefix_kernel(q, k, v, v_out, s_out, rows, P, Hq, Hkv, G, D, scale, q_b, q_h
     ok = (row < rows)[:, None] & (d < D)[None, :]
     b = (row // G).to(tl.int64)
     for kv_head in range(0, Hkv):
-        head = kv_head * G + row % G
+        head = (kv_head * G + row % G).to(tl.int64)
         x = tl.load(q + (b * q_b + head * q_h)[:, None] + d[None, :] * q_d, mask=ok, other=0.0)
         m = tl.full([ROWS], float("-inf"), tl.float32)
         l = tl.zeros([ROWS], tl.float32)

@@ -47,7 +47,7 @@ def piece_kernel(
     n = tl.arange(0, B)
     d = tl.arange(0, W)
     slot = tl.load(slots + first + n, mask=n < count, other=0)
-    page, place = (slot // page_size).to(tl.int64), slot % page_size
+    page, place = (slot // page_size).to(tl.int64), (slot % page_size).to(tl.int64)
     ok = (n < count)[:, None] & (d < D)[None, :]
     x = tl.load(q + request.to(tl.int64) * q_by[0] + h * q_by[1] + d * q_by[2], mask=d < D, other=0.0).to(tl.float32)
     kk = tl.load(

@@ -117,7 +117,7 @@ def row_kernel(
             if j + 1 == stop:
                 used = tl.load(last_ptr + owner).to(tl.int32)
             for start in range(0, used, BLOCK_N):
-                n = start + tl.arange(0, BLOCK_N)
+                n = (start + tl.arange(0, BLOCK_N)).to(tl.int64)
                 ok = (n < used)[:, None] & (d < D)[None, :]
                 at = kv_ptr + page * c_p + (h // G) * c_h + n[:, None] * c_n + d[None, :] * c_d
                 k = tl.load(at, mask=ok, other=0.0).to(tl.float32)

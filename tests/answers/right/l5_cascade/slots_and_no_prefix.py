@@ -63,7 +63,7 @@ def attend_shared(q, k_, v, scale=None):
 def slots_kernel(q, kv, slots, first, vo, so, scale, q0, q1, q2, c0, c1, c2, c3, c4, page_size, Hq: tl.constexpr, Hkv: tl.constexpr, D: tl.constexpr, G2: tl.constexpr, BN: tl.constexpr, BD: tl.constexpr):
     b, h = tl.program_id(0), tl.program_id(1)
     G: tl.constexpr = Hq // Hkv
-    g = tl.arange(0, G2)
+    g = tl.program_id(2) * G2 + tl.arange(0, G2)
     d = tl.arange(0, BD).to(tl.int64)
     lo, hi = tl.load(first + b), tl.load(first + b + 1)
     x = tl.load(q + b.to(tl.int64) * q0 + (h * G + g)[:, None].to(tl.int64) * q1 + d[None, :] * q2, mask=(g[:, None] < G) & (d[None, :] < D), other=0.0).to(tl.float32)
@@ -115,7 +115,8 @@ def attend_paged(q, kv_cache, indptr, indices, last_page_len, scale=None):
         return vo, so
     slots, first = slots_of(indptr, indices, last_page_len, kv_cache.shape[2])
     scale = (D**-0.5 if scale is None else scale) * LOG2E
-    slots_kernel[(B, Hkv)](q, kv_cache, slots, first, vo, so, scale, *q.stride(), *kv_cache.stride(), kv_cache.shape[2], Hq, Hkv, D, triton.next_power_of_2(Hq // Hkv), 16, triton.next_power_of_2(D))
+    rows = min(8, triton.next_power_of_2(Hq // Hkv))  # of 16 and more, Triton makes a product of the sum, in TF32
+    slots_kernel[(B, Hkv, triton.cdiv(Hq // Hkv, rows))](q, kv_cache, slots, first, vo, so, scale, *q.stride(), *kv_cache.stride(), kv_cache.shape[2], Hq, Hkv, D, rows, 16, triton.next_power_of_2(D))
     return vo, so
 
 
@@ -165,7 +166,7 @@ def run_kernel(q, kv, request, page_list, start, stop, length, vo, so, scale, Hq
         n = n0 + tl.arange(0, BN)
         ok = n < n_keys
         page = tl.load(page_list + lo + n // page_size, mask=ok, other=0).to(tl.int64)
-        at = kv + (page * c0 + (n % page_size) * c2 + (h // G) * c3)[:, None] + (d * c4)[None, :]
+        at = kv + (page * c0 + (n % page_size).to(tl.int64) * c2 + (h // G) * c3)[:, None] + (d * c4)[None, :]
         both = ok[:, None] & (d < D)[None, :]
         y = tl.load(at, mask=both, other=0.0).to(tl.float32)
         s = tl.where(ok, tl.sum(y * x[None, :], 1), float("-inf"))

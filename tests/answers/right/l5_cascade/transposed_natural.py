@@ -102,7 +102,7 @@ def pages_kernel(
             if j == hi - 1:
                 used = tl.load(last + mine).to(tl.int32)
             for n0 in range(0, used, N):
-                n = n0 + tl.arange(0, N)
+                n = (n0 + tl.arange(0, N)).to(tl.int64)
                 there = (n < used)[:, None] & (c < D)[None, :]
                 at = kv + page * c0 + kh * c3
                 kk = tl.load(at + n[:, None] * c2 + c[None, :] * c4, mask=there, other=0.0)
