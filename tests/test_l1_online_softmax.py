@@ -133,6 +133,12 @@ def test_row_length_around_the_block(drill, N):
 
 
 @pytest.mark.graded("softmax_stats", "edge")
+def test_many_blocks_of_one_column(drill):
+    """A block is a power of two, and 1 is one."""
+    drill.softmax_stats(rows(drill.rng, M=1, N=70), 1).agrees()
+
+
+@pytest.mark.graded("softmax_stats", "edge")
 def test_default_block_on_a_short_and_on_a_long_row(drill):
     drill.softmax_stats(rows(drill.rng, N=5)).agrees()
     drill.softmax_stats(long_rows(drill.rng)).agrees()
@@ -244,6 +250,11 @@ def test_half_sums_would_lose_small_terms(drill):
 @pytest.mark.parametrize("N", [1, 15, 16, 17])
 def test_softmax_of_rows_around_the_block(drill, N):
     drill.softmax(rows(drill.rng, M=2, N=N), 16).agrees()
+
+
+@pytest.mark.graded("softmax", "edge")
+def test_softmax_in_many_blocks_of_one_column(drill):
+    drill.softmax(rows(drill.rng, M=1, N=70), 1).agrees()
 
 
 @pytest.mark.graded("softmax", "edge")
@@ -390,6 +401,11 @@ def test_attend_to_rows_around_the_block(drill, N):
 
 
 @pytest.mark.graded("attend", "edge")
+def test_attend_in_many_blocks_of_one_score(drill):
+    drill.attend(*scores_and_values(drill.rng, M=1, N=70, D=2), 1).agrees()
+
+
+@pytest.mark.graded("attend", "edge")
 def test_default_block_for_attend(drill):
     """1120 scores are a multiple of 32 that leaves a block of 64 half empty. Many are masked; the max is late."""
     scores, v = scores_and_values(drill.rng, M=1, N=1120, D=2)
@@ -424,8 +440,10 @@ def test_a_row_of_scores_that_is_all_masked_gives_zeros(drill, N):
 
 @pytest.mark.graded("attend", "edge")
 def test_attend_with_scores_far_from_zero(drill):
+    """And with values in half precision: 60,001 is no half, and scores are not rounded to what v is."""
     scores, v = scores_and_values(drill.rng, M=3)
     drill.attend(far_from_zero(scores), v, 16).agrees()
+    drill.attend(far_from_zero(scores), v.half(), 16).agrees()
 
 
 @pytest.mark.graded("attend", "edge")

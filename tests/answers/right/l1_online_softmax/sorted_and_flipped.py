@@ -103,5 +103,5 @@ def attend(scores, v, block=64):
     o = torch.zeros((M, D), dtype=v.dtype, device=v.device)
     if M == 0:
         return o
-    from_the_last_block[M, 1](scores, v, o, N, scores.stride(0), scores.stride(1), v.stride(0), v.stride(1), D, min(block, 64), triton.next_power_of_2(D))
+    from_the_last_block[M, 1](scores, v, o, N, scores.stride(0), scores.stride(1), v.stride(0), v.stride(1), D, max(2, min(block, 64)), triton.next_power_of_2(D))
     return o
