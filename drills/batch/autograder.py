@@ -92,6 +92,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> int:
     """Writes the zip."""
+    if options.out.suffix != ".zip":
+        raise WrongUse(f"{options.out} is no name of a zip: name the file to write first, as in autograder.zip")
     selections = catalog.select(options.names)
     if not selections:
         raise NothingGraded("there are no lessons here")

@@ -130,10 +130,9 @@ def _seed(options: argparse.Namespace) -> seed.Seed | None:
 
 
 def _jobs(text: str) -> int:
-    value = int(text)
-    if not 1 <= value <= 512:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 512):
         raise argparse.ArgumentTypeError(f"{text} is no number of workers")
-    return value
+    return int(text)
 
 
 def _shard(text: str) -> tuple[int, int]:

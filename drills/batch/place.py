@@ -57,6 +57,8 @@ class Place:
             self.desks.mkdir()
         except BlockingIOError:
             raise WrongUse(f"another batch is writing to {self.root}: let it finish, or name another folder") from None
+        except (FileExistsError, NotADirectoryError):
+            raise WrongUse(f"{self.root}: a file is in the way of that folder: name another after -o") from None
         except OSError as error:
             raise WrongUse(f"{self.root} cannot be used: {error.strerror or error}") from None
 

@@ -48,7 +48,7 @@ def load(path: Path) -> Seed:
     except OSError as error:
         raise WrongUse(f"{path}: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError):
-        raise WrongUse(f"{path} is no seed file: make one with  python grade.py batch --draw-seed {path}") from None
+        raise WrongUse(f"{path} is no seed file: make one with  python grade.py batch --draw-seed FILE") from None
 
 
 def save(seed: Seed, path: Path) -> None:

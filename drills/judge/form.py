@@ -70,7 +70,8 @@ def _problem(exercise: Exercise, args: Args, returned: Any, wanted: list) -> tup
     elif isinstance(returned, (tuple, list)):
         items = list(returned)
     else:
-        return f"{words.kind_of(returned)}, not a tuple", f"Return all {len(wanted)} results, separated by commas."
+        number = "both" if len(wanted) == 2 else f"all {len(wanted)}"
+        return f"{words.kind_of(returned)}, not a tuple", f"Return {number} results, separated by commas."
     if len(items) != len(wanted):
         return (
             f"{len(items)} result{'s' * (len(items) != 1)}",

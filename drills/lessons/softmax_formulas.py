@@ -40,6 +40,7 @@ class Recurrence:
     start: the running max before the first block. running: does the max run, or is it the block's own?
     rescale_l, rescale_o: "keep" for exp(m - m_new), "none", "inverted" for exp(m_new - m).
     pad: score of the columns that fill the last block. shift: is the max subtracted at all?
+    moves: is the running max m_new from a step to the next, or what it was at the start?
     guard: is 0 subtracted where the max is -inf? first_step: does an inverted factor skip the first block?
     divide: is o divided by l after every block, and by nothing at the end?
     half: are the sums kept in the input's dtype? single: computed in float32, for overflow, or in float64?
@@ -48,6 +49,7 @@ class Recurrence:
 
     start: float = -math.inf
     running: bool = True
+    moves: bool = True
     rescale_l: str = "keep"
     rescale_o: str = "keep"
     pad: float = -math.inf
@@ -87,7 +89,7 @@ class Recurrence:
             o = (o * self.factor(self.rescale_o, m, m_new, off)[:, None] + w @ v[start : start + block]).to(sums)
             if self.divide:
                 o = o / torch.where(l == 0, 1.0, l)[:, None]
-            m = m_new
+            m = m_new if self.moves else m
         o = o * l[:, None] if self.divide else o
         return m.double(), l.double(), o.double()
 
@@ -162,6 +164,23 @@ def empty_rows_nan(x: Tensor, block: int = 1024):
 def block_by_block(x: Tensor, block: int = 1024):
     """Each block a softmax of its own."""
     return (torch.cat([softmax(part) for part in x.split(block, 1)], 1) if x.shape[1] else x.double(),)
+
+
+def as_it_goes(block: int | None = None, guarded: bool = True) -> Callable[..., tuple]:
+    """softmax with every block divided by what l is by then; guarded: a sum of 0 is not divided by."""
+
+    def formula(x: Tensor, of_call: int = 1024):
+        size = block or of_call
+        if too_long(x, size):
+            return (torch.full(x.shape, 2.0**60, dtype=torch.float64),)
+        done = [x.new_zeros(x.shape[0], 0).double()]
+        for start in range(0, x.shape[1], size):
+            m, l = softmax_stats(x[:, : start + size])
+            l = torch.where(l == 0, 1.0, l) if guarded else l
+            done.append(torch.exp(x[:, start : start + size].double() - finite_shift(m)[:, None]) / l[:, None])
+        return (torch.cat(done, 1),)
+
+    return formula
 
 
 def attended(rule: Recurrence, guarded: bool = True) -> Callable[..., tuple]:

@@ -21,7 +21,7 @@ from drills.lessons.softmax_draws import (
     draw_odd_tail,
     with_values,
 )
-from drills.lessons.softmax_formulas import Recurrence, attended, in_blocks, normalized, stats
+from drills.lessons.softmax_formulas import BLOCKS, Recurrence, attended, in_blocks, normalized, stats
 from drills.lessons.softmax_parts import PARTS
 from drills.lessons.softmax_slips import SLIPS
 
@@ -41,6 +41,15 @@ INVERTED = (
 BLOCK_MAX = (
     "Each block's own max replaced the running max. Keep the larger of the two: m_new = max(m, max of the block).",
     "the-last-blocks-max",
+)
+STAYS = (
+    "The running max did not move: every block began from -inf, and only the last one counts. End the step with "
+    "m = m_new.",
+    "the-last-blocks-max",
+)
+AS_IT_GOES = (
+    "Results were written in the loop that still adds up l. They need the whole row's m and l: write them in a second.",
+    "two-loops-for-softmax-one-for-attend",
 )
 TAIL = (
     "Columns past the row's end were loaded as 0, and exp(0 - m) counts. Load them as -inf, which weighs 0.",
@@ -65,6 +74,7 @@ FAULTS = {
     "tail_zero": (Recurrence(pad=0.0), TAIL, draw_odd_tail),
     "half_sum": (Recurrence(half=True), HALF, draw_half),
     "nan": (Recurrence(guard=False), NAN, draw_masked_first),
+    "stays": (Recurrence(moves=False), STAYS, None),
 }
 """Faults that all three exercises share: id → rule, (what is said, anchor), cases."""
 
@@ -78,6 +88,8 @@ def shared(exercise: str, prefix: str, write, convert, **more) -> tuple[Mistake,
             for last in (False, True):
                 positive = in_blocks(write, rule, positive=True, guarded_last=last)
                 ways["variants"] += (positive["formula"], *positive["variants"])
+        if name == "stays" and write is normalized:  # in one block as long as the row it is unshifted_over_l
+            ways["variants"] = ()
         found.append(
             Mistake(f"{prefix}_{name}", exercise, says=says, anchor=anchor, cases=cases and convert(cases), **ways)
         )
@@ -122,6 +134,10 @@ SOFTMAX = (
     *shared("softmax", "softmax", normalized, lambda draw: draw, guarded=True),
     Mistake("softmax_empty_row", "softmax", formulas.empty_rows_nan, *EMPTY, cases=draw_masked_row),
     Mistake("softmax_not_divided", "softmax", formulas.not_normalized, *NOT_DIVIDED),
+    Mistake(
+        "softmax_as_it_goes", "softmax", formulas.as_it_goes(), *AS_IT_GOES,
+        variants=tuple(formulas.as_it_goes(block, guarded) for block in (None, *BLOCKS) for guarded in (True, False)),
+    ),
     Mistake(
         "softmax_block_by_block",
         "softmax",

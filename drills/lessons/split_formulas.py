@@ -34,6 +34,16 @@ def default_scale_always(q, k, v, num_splits, scale=None):
     return partial(scores(q, k), v, spans(len(k), num_splits))
 
 
+def keys_and_values_swapped(q, k, v, num_splits, scale=None):
+    return right(q, v, k, num_splits, scale)
+
+
+def lse_for_m(q, k, v, num_splits, scale=None):
+    """m + ln l where m belongs; l and o are right."""
+    m, l, o = right(q, k, v, num_splits, scale)
+    return m + torch.log(l), l, o
+
+
 def rounded_down(q, k, v, num_splits, scale=None):
     """T = L // N: the last L % N keys belong to no part."""
     step = len(k) // num_splits

@@ -81,6 +81,20 @@ PARTIAL = (
         "m and l are the other way round: m comes first.",
         WHOLE,
     ),
+    Mistake(
+        "partial_keys_and_values_swapped",
+        "partial_attention",
+        formulas.keys_and_values_swapped,
+        "The keys were taken for the values, and the values for the keys.",
+        WHOLE,
+    ),
+    Mistake(
+        "partial_lse_for_m",
+        "partial_attention",
+        formulas.lse_for_m,
+        "m + ln l was returned as m: that is the LSE, which holds l as well. m is the part's largest score alone.",
+        "two-numbers-or-one",
+    ),
     Mistake("partial_balanced", "partial_attention", formulas.balanced, BALANCED, "keys-that-no-part-covers"),
     Mistake(
         "partial_tail_dropped",

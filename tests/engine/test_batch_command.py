@@ -64,6 +64,19 @@ def test_lessons_may_come_after_the_options():
     assert (str(options.folder), options.names) == ("subs", ["l4", "l5.cascade"])
 
 
+@pytest.mark.parametrize("text", ["0", "513", "many", "-1", "2.5", "\u00b2"])
+def test_a_number_of_workers_that_is_none_is_refused(text):
+    with pytest.raises(argparse.ArgumentError, match="is no number of workers"):
+        parsed(["batch", "subs", "-o", "out", "--jobs", text])
+
+
+def test_results_do_not_go_into_a_file(tmp_path):
+    (tmp_path / "out").write_text("a file")
+    for out in (tmp_path / "out", tmp_path / "out" / "deeper"):
+        with pytest.raises(WrongUse, match="a file is in the way"):
+            Place(out).prepare()
+
+
 @pytest.mark.parametrize("text", ["0/4", "5/4", "1", "a/b", "-1/4", "1/0", "1/4/4", "\u00b2/4"])
 def test_a_shard_that_is_none_is_refused(text):
     with pytest.raises(argparse.ArgumentError):

@@ -167,6 +167,7 @@ def test_the_command_writes_the_zip_and_says_what_to_do(tmp_path):
         assert {"setup.sh", "run_autograder", "tests/test_l4_merge_states.py"} <= set(archive.namelist())
     assert "name a file in a folder that is there" in grade_py(tmp_path, "autograder no/a.zip l4", 2)
     assert "no lesson" in grade_py(tmp_path, "autograder a.zip l9", 2)
+    assert "l4 is no name of a zip" in grade_py(tmp_path, "autograder l4", 2)
     assert "there is no lesson l9" in grade_py(tmp_path, f"autograder a.zip --points {bad_points(tmp_path)}", 2)
 
 
