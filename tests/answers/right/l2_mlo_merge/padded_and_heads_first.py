@@ -45,7 +45,7 @@ def part_kernel(
     B: tl.constexpr,
 ):
     """grid (H, N)"""
-    h, n = tl.program_id(0), tl.program_id(1)
+    h, n = tl.program_id(0).to(tl.int64), tl.program_id(1)
     d = tl.arange(0, W)
     rows = tl.arange(0, 16)
     qt = tl.load(q + h * W + d[:, None] + 0 * rows[None, :])  # [W, 16], sixteen times the same column
