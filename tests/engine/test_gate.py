@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -297,3 +298,14 @@ def test_on_a_version_of_triton_that_is_not_known_the_figures_are_the_same(folde
     assert found[0] == found[1]
     assert (found[0][0].load_width, found[0][0].registers > 0) == (4, True)
     assert not list(folder.iterdir())
+
+
+def test_what_only_tidies_up_stands_behind_the_lowering():
+    """The gate leaves these passes out where it stops before LLVM's turn: none may be one that can refuse."""
+    found = importlib.util.find_spec("triton")
+    text = (Path(found.submodule_search_locations[0]) / "backends/nvidia/compiler.py").read_text()
+    stage = text[text.index("def make_llir") : text.index("def make_ptx")]
+    before, _, behind = stage.partition("add_to_llvmir")
+    left_out = re.compile(r"[^.\w]passes\.(?:common|llvmir)\.(\w+)")
+    tidy = {"add_canonicalizer", "add_cse", "add_symbol_dce", "add_di_scope", "add_di_local_variable"}
+    assert not left_out.findall(before) and set(left_out.findall(behind)) == tidy
