@@ -55,6 +55,23 @@ def far_apart(x: Tensor, elements: int = 2**30 + 8, axis: int = 0) -> Tensor:
     return memory.as_strided(x.shape, (elements, *x[0].contiguous().stride())).copy_(x)
 
 
+def at_most(args: Args, size: int) -> Args:
+    """The same values in storages of so many bytes together, for a GPU: there address space is memory.
+
+    The smallest tensors stay as they are, as long as there is room; the others are without gaps, not far apart.
+    """
+    tensors = [one for one in args if isinstance(one, Tensor)]
+    kept: set[int] = set()
+    for one in sorted(tensors, key=lambda one: one.untyped_storage().nbytes()):
+        size -= 0 if one.untyped_storage().data_ptr() in kept else one.untyped_storage().nbytes()
+        if size >= 0:
+            kept.add(one.untyped_storage().data_ptr())
+    return tuple(
+        one.contiguous() if isinstance(one, Tensor) and one.untyped_storage().data_ptr() not in kept else one
+        for one in args
+    )
+
+
 def reading(right: Formula, positions: Sequence[int], how: Callable[[Tensor], Tensor] = unstrided) -> Formula:
     """`right`, with the arguments at these positions read as if they were contiguous, or another way."""
 
