@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ class Batch:
         frozen = freeze.freeze(self.folder, self.place, self.how.files, self.shard, self.wishes.again)
         frozen_at = _now()
         if not frozen.identities and not self.shard:
-            raise NothingGraded(_nothing(self.folder, self.how, self.shard))
+            raise NothingGraded(_nothing(self.folder, self.how, self.shard, frozen.refused))
         secret = self._seed()
         made_with = self._describe(secret, frozen, frozen_at)
         count = self._grade(frozen, made_with, secret.value)
@@ -77,7 +77,8 @@ class Batch:
         found = outputs.write_all(self.place.root, self.place.submissions, writing, frozen.refused)
         if count.done > count.graded:
             prose.say(self.console, f"{count.graded} graded now, {count.done - count.graded} as before")
-        for line in batch_screen.summary_lines(found, self.wishes.shown, self.console, self.how.isolation):
+        left_out = bool(frozen.refused)
+        for line in batch_screen.summary_lines(found, self.wishes.shown, self.console, self.how.isolation, left_out):
             self.console.print(line, soft_wrap=True)
         if says := outputs.left_over(self.place.root, writing):
             prose.say(self.console, says)
@@ -199,12 +200,13 @@ def _stopped(count: tally.Tally, again: bool) -> str:
     return f"Stopped: {count.done} of {count.total} have a result. The same command goes on from here."
 
 
-def _nothing(folder: Path, how: Settings, shard: tuple[int, int] | None) -> str:
+def _nothing(folder: Path, how: Settings, shard: tuple[int, int] | None, refused: Sequence[str] = ()) -> str:
     if shard:
         return f"no submission under {folder} belongs to shard {shard[0]} of {shard[1]}"
     if any((folder / name).is_file() for name in how.files):
         return f"{folder} holds lesson files itself: name the folder above it"
-    return f"no submission under {folder}: each is a folder with {' or '.join(how.files[:2])} in it"
+    there = f"; left out was {refused[0]}" if refused else ""
+    return f"no submission under {folder}: each is a folder with {' or '.join(how.files[:2])} in it{there}"
 
 
 def _now() -> str:

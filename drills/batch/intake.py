@@ -26,13 +26,20 @@ _CANVAS = re.compile(r"([^\W\d_][^_]*(?:_late)?_\d+)_\d{4,}", re.IGNORECASE)
 OF_TOOLS = {
     ".git", ".github", ".hg", ".svn", ".idea", ".vscode", ".venv", ".cache", ".ipynb_checkpoints", ".mypy_cache",
     ".pytest_cache", ".ruff_cache", ".Trash", ".Spotlight-V100", ".Trashes", ".fseventsd", "__MACOSX", "__pycache__",
+    ".DS_Store", ".gitattributes", ".gitignore", ".gitkeep", "Thumbs.db", "desktop.ini",
 }  # fmt: skip
-"""Folders that no student made."""
+"""Folders and files that no student made."""
 
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 
 MOST_REFUSED = 1000
 """Lines about what lies beside the submissions and is none."""
+
+OTHER_NAME = "not named as the files asked for"
+OTHER_LESSON = "of lessons that are not graded here"
+
+LONGEST_LIST = 240
+"""Characters of the names in one line, so that its reason is never cut."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +55,21 @@ class Found:
 
 
 def find(folder: Path, lessons: Iterable[str]) -> tuple[list[Found], list[str]]:
-    """The submissions under `folder`, by name, and a line each of what is none. lessons: the lesson files' names.
+    """The submissions under `folder`, by name, and lines about what is none. lessons: the lesson files' names.
 
+    What somebody may take for a submission has a line of its own; other files share one for their reason.
     WrongUse if `folder` cannot be read.
     """
     lessons = tuple(lessons)
     found: dict[str, Found] = {}
     sets: dict[str, dict[str, str]] = {}
     refused: list[tuple[str, str]] = []
+    strays: dict[str, list[str]] = {}
     for entry in _entries(folder):
         what = kind(entry)
         prefix, lesson = _split(entry.name, lessons)
-        if entry.name.startswith("."):
-            if what == "folder" or lesson:
-                refused.append((entry.name, f"its name begins with a dot{RENAME}"))
+        if entry.name.startswith(".") and (what != "file" or lesson):
+            refused.append((entry.name, f"its name begins with a dot{RENAME}"))
         elif what == "folder":
             found[entry.name] = Found(entry.name, problem=_problem(entry.name))
         elif what == LINK and os.path.isdir(entry.path):
@@ -74,6 +82,8 @@ def find(folder: Path, lessons: Iterable[str]) -> tuple[list[Found], list[str]]:
             refused.append((entry.name, "lies beside the submissions, in none of them"))
         elif why := _meant(entry.name, lessons):
             refused.append((entry.name, why))
+        else:
+            strays.setdefault(OTHER_LESSON if _of_another_lesson(entry.name) else OTHER_NAME, []).append(entry.name)
     for prefix, files in _joined(sets).items():
         if prefix in found:
             why = f"there is a folder {names.shown(prefix)} too, and that is graded"
@@ -82,6 +92,7 @@ def find(folder: Path, lessons: Iterable[str]) -> tuple[list[Found], list[str]]:
             found[prefix] = Found(prefix, files, _problem(prefix))
     lines = [f"{names.shown(name)}: {why}" for name, why in refused]
     lines[MOST_REFUSED:] = ["and more"] if len(lines) > MOST_REFUSED else []
+    lines += [f"{_listed(strays[why])}: {why}" for why in sorted(strays)]
     return [found[name] for name in sorted(found, key=os.fsencode)], lines
 
 
@@ -118,14 +129,30 @@ def _problem(name: str) -> str:
     return f"{why}{RENAME}" if why else ""
 
 
+def _listed(strays: list[str]) -> str:
+    """ "notes.txt, roster.csv and 3 more": as many names as go into a line, one at least."""
+    shown = [names.shown(strays[0])]
+    for name in strays[1:]:
+        if sum(map(len, shown)) + len(names.shown(name)) > LONGEST_LIST:
+            break
+        shown.append(names.shown(name))
+    more = len(strays) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
 def _meant(name: str, lessons: tuple[str, ...]) -> str:
     """Why a file is no submission that somebody may take for one; "" of all others, such as other lessons' files."""
     if name.lower().endswith(ARCHIVES):
         return "an archive, which is not unpacked"
-    if _split(name, tuple(f"{one.stem}.py" for one in catalog.lessons()))[1]:
+    if _of_another_lesson(name):
         return ""
     alike = any(lesson.removesuffix(".py") in name for lesson in lessons)
     return "has another name than the files asked for" if alike or name.lower().endswith((".py", ".ipynb")) else ""
+
+
+def _of_another_lesson(name: str) -> bool:
+    """Asked of what is none of the lessons' that are graded."""
+    return bool(_split(name, tuple(f"{one.stem}.py" for one in catalog.lessons()))[1])
 
 
 def _split(name: str, lessons: tuple[str, ...]) -> tuple[str, str]:

@@ -78,7 +78,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     prose.say(console, f"{words.plural(taken, 'submission')} from {words.plural(len(places), 'shard')}")
     for line in missing:
         prose.say(console, f"Missing: {line}")
-    for line in batch_screen.summary_lines(found, str(options.out), console, trees[0]["isolation"]):
+    out, isolation = str(options.out), trees[0]["isolation"]
+    for line in batch_screen.summary_lines(found, out, console, isolation, left_out=bool(not_taken)):
         console.print(line, soft_wrap=True)
     if says := outputs.left_over(whole.root, writing):
         prose.say(console, says)

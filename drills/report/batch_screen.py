@@ -15,8 +15,13 @@ _LONGEST = 60
 _STYLES = {standing.PASSED: GOOD, standing.NOT_GRADED: BAD}
 
 
-def summary_lines(found: Statistics, out: str, console: Console, isolation: str = "") -> list[Text]:
-    """Lines that fit the console. out: the folder of the outputs, as the user gave it. isolation: what was in force."""
+def summary_lines(
+    found: Statistics, out: str, console: Console, isolation: str = "", left_out: bool = False
+) -> list[Text]:
+    """Lines that fit the console. out: the folder of the outputs, as the user gave it. isolation: what was in force.
+
+    left_out: something lay beside the submissions that is none.
+    """
     shown = [(one, found.standings[one]) for one in standing.ALL]
     # Not started and could not be graded are worth a word only where they occur; the others always.
     facts = [
@@ -28,6 +33,8 @@ def summary_lines(found: Statistics, out: str, console: Console, isolation: str 
     if found.standings[standing.NOT_GRADED]:
         facts[-1].append(f" (see {folder}/problems.txt)", QUIET)
     lines = _joined(" ", facts, console)
+    if left_out:
+        lines += _fit(Text(f" Files beside the submissions were left out: see {folder}/problems.txt"), console)
     causes = top_causes(found)
     several = len(found.begun) > 1
     if causes:

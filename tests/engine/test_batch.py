@@ -14,7 +14,7 @@ import tiny_lesson
 
 from drills.batch import changes, engine, settings
 from drills.batch.place import Place
-from drills.errors import FAILED, PASSED, WrongUse
+from drills.errors import FAILED, PASSED, NothingGraded, WrongUse
 from drills.report import standing
 from drills.sandbox import isolation
 
@@ -106,6 +106,20 @@ def test_where_nothing_is_to_be_graded_no_worker_starts(tmp_path, monkeypatch):
         assert says in said and "could not be graded 1" in said and code == FAILED
     assert "none of the files" in place.read("empty").problem
     assert ",process," in (place.root / "gradebook.csv").read_text()
+
+
+def test_what_lies_beside_the_submissions_is_told_on_the_screen_and_in_problems(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "Crew", None)
+    (tmp_path / "subs").mkdir()
+    (tmp_path / "subs" / "roster.csv").write_text("anna\n")
+    how = strangers.settings(tiny_lesson.build(tmp_path / "repository").root)
+    with pytest.raises(NothingGraded, match="in it; left out was roster.csv: not named as the files asked for"):
+        strangers.grade(tmp_path / "subs", tmp_path / "out", how)
+    (tmp_path / "subs" / "empty").mkdir()
+    _, place, said = strangers.grade(tmp_path / "subs", tmp_path / "out", how)
+    assert "Files beside the submissions were left out: see" in said
+    problems = (place.root / "problems.txt").read_text().splitlines()
+    assert problems[0] == "not taken: roster.csv: not named as the files asked for"
 
 
 def test_what_changed_since_the_last_run_is_named():

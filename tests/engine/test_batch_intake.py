@@ -65,7 +65,41 @@ def test_what_somebody_may_take_for_a_submission_gets_a_line(tmp_path):
         "bob__l4_merge_states (1).py: has another name than the files asked for",
         "max__l4.py: has another name than the files asked for",
         "zoe.zip: an archive, which is not unpacked",
+        "notes.txt: not named as the files asked for",
+        "kim__l1_online_softmax.py: of lessons that are not graded here",
     ]
+
+
+def test_files_that_nobody_takes_for_a_submission_share_a_line_for_their_reason(tmp_path):
+    put(tmp_path / "anna" / L4)
+    put(tmp_path / "late.zip")
+    for number in range(1000):
+        put(tmp_path / f"student{number:03}_{L5}")
+    for name in ("roster.csv", "Report of Bob\x1b[2J.pdf", ".graded", "Thumbs.db"):
+        put(tmp_path / name)
+    archive, names_differ, other_lesson = found(tmp_path, (L4,))[1]
+    assert archive == "late.zip: an archive, which is not unpacked"
+    assert names_differ == ".graded, Report of Bob.pdf, roster.csv: not named as the files asked for"
+    assert other_lesson.startswith(f"student000_{L5}, student001_{L5}, ")
+    assert other_lesson.endswith(" and 990 more: of lessons that are not graded here")
+    assert len(other_lesson) < 350
+
+
+def test_what_nobody_takes_for_a_submission_is_told_after_a_thousand_others_too(tmp_path):
+    for number in range(intake.MOST_REFUSED + 1):
+        put(tmp_path / f"{number}.zip")
+    put(tmp_path / "notes.txt")
+    refused = found(tmp_path)[1]
+    assert refused[-2:] == ["and more", "notes.txt: not named as the files asked for"]
+
+
+def test_what_begins_with_a_dot_is_no_submission_whatever_it_is(tmp_path):
+    put(tmp_path / "anna" / L4)
+    (tmp_path / ".link").symlink_to(tmp_path / "anna")
+    os.mkfifo(tmp_path / ".pipe")
+    ones, refused = found(tmp_path)
+    assert [one.name for one in ones] == ["anna"]
+    assert [line.partition(":")[0] for line in refused] == [".link", ".pipe"]
 
 
 def test_a_whole_repository_is_looked_into(tmp_path):

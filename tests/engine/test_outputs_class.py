@@ -272,6 +272,13 @@ def test_the_end_screen_says_how_the_class_stands_and_what_went_wrong_most():
     )
 
 
+def test_the_end_screen_says_that_something_beside_the_submissions_was_left_out():
+    console = open_console(file=io.StringIO(), plain=True)
+    lines = [str(line) for line in batch_screen.summary_lines(statistics(*CLASS), "out", console, left_out=True)]
+    assert lines[2] == " Files beside the submissions were left out: see out/problems.txt"
+    assert not any("left out" in line for line in screen(statistics(*CLASS)).splitlines())
+
+
 def test_the_end_screen_of_a_class_without_trouble_is_short():
     assert screen(statistics(all_passed("a", "a"))).splitlines()[0] == " passed 1 - partly 0 - nothing 0"
     console = open_console(file=io.StringIO(), plain=True)
