@@ -13,15 +13,20 @@ import ast
 import re
 from collections.abc import Collection
 
-from drills.instruments.gate_phrases import ERRORS, FUNCTION, NODES, PYTHON_ONLY, SPOKEN
+from drills.instruments.gate_phrases import ERRORS, FUNCTION, MODULE, NODES, PYTHON_ONLY, SPOKEN
 
 
 def tidy(error: str) -> str:
-    """Triton's message as a sentence: "NameError('w is not defined')" becomes "w is not defined"; explanations go."""
+    """Triton's message as a sentence: "NameError('w is not defined')" becomes "w is not defined"; explanations go.
+
+    Of a function that calls itself Triton says its own name of it only: it looks for what is not compiled yet.
+    """
     text = " ".join(error.split())
     wrapped = re.fullmatch(r"\w*(?:Error|Exception|StopIteration)\((['\"])(.*)\1,?\)", text)
     if wrapped:
         text = wrapped[2].replace("\\'", "'").replace('\\"', '"')
+    if recursive := re.match(rf"'?{MODULE}\.(?:[\w<>]+\.)*(\w+?)__", text):
+        return f"{recursive[1]} calls itself"
     text = re.sub(r" from within @jit'ed function\..*", " from within a kernel", text)
     text = re.sub(r" Please make sure that.*| ?\(`_semantic` argument must be.*", "", text)
     text = re.sub(r" object at 0x[0-9a-f]+", "", text)

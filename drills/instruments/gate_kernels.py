@@ -16,8 +16,8 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from drills.instruments.constants import MAX_DEPTH, closure_of, plain, tupled
+from drills.instruments.gate_phrases import MODULE
 
-NAME = "graded_by_the_gate"
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -34,11 +34,11 @@ class GradedFile:
         lines = io.StringIO(importlib.util.decode_source(data)).readlines()  # no line ends at a form feed
         linecache.cache[path] = (len(data), None, lines, path)  # Triton asks for the source; the file may be hidden
         self.functions = [node for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS)]
-        spec = importlib.util.spec_from_file_location(NAME, path)
+        spec = importlib.util.spec_from_file_location(MODULE, path)
         if spec is None or spec.loader is None:
             raise Unbuildable("the file is no Python file")
         self.module: ModuleType = importlib.util.module_from_spec(spec)
-        sys.modules[NAME] = self.module
+        sys.modules[MODULE] = self.module
         exec(compile(data, path, "exec", dont_inherit=True), self.module.__dict__)
 
     def kernel(self, name: str, line: int, closure: dict[str, Any]) -> Any:
@@ -65,7 +65,7 @@ class GradedFile:
         """Functions in the module's own names and in its classes, wrapped or plain."""
         values = list(vars(self.module).values())
         for value in tuple(values):
-            if isinstance(value, type) and value.__module__ == NAME:
+            if isinstance(value, type) and value.__module__ == MODULE:
                 values += [getattr(held, "__func__", held) for held in vars(value).values()]
         return [value for value in values if plain(value) is not None]
 

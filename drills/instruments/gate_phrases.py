@@ -6,6 +6,9 @@ kernel can be made to raise here.
 
 from __future__ import annotations
 
+MODULE = "graded_by_the_gate"
+"""What a graded file is called where it is compiled. Triton puts it into its own names of functions."""
+
 PYTHON_ONLY = {
     "sum": "tl.sum",
     "abs": "tl.abs",
@@ -53,6 +56,11 @@ NODES = {
 """Kinds of Python syntax that Triton does not compile."""
 
 ERRORS = (
+    (
+        r"^\w+ calls itself$|maximum recursion depth exceeded",
+        "The interpreter runs Python, a GPU kernel has no recursion, neither at once nor through another function:"
+        " write a loop.",
+    ),
     (
         r"only support tensor pointer usages inside a `scf::ForOp`",
         "A while loop cannot carry a block pointer: advance it in a for loop over range, or make it anew in each turn.",

@@ -129,6 +129,12 @@ ADVICE = (
     ("RuntimeError", "No CUDA GPUs are available", DEVICE),
     ("ModuleNotFoundError", "", "The file is graded alone: it can import Python's own modules, torch and triton."),
     (
+        "RecursionError",
+        "",
+        "A function calls itself without end, at once or through another: was tl's function of that name meant? If "
+        "not, write a loop: a GPU kernel has no recursion.",
+    ),
+    (
         "UnboundLocalError",
         "",
         "It has no value yet: it gets one further down, or in an if or a loop not entered. Give it a first one before.",

@@ -383,3 +383,29 @@ def collects_a_list_of_unknown_length(x, n, B: tl.constexpr):
 @triton.jit
 def parameter_behind_a_star(x, n, *, B: tl.constexpr):
     tl.store(x + tl.arange(0, B), 0.0)  # here: take the * out
+
+
+@triton.jit
+def helper_that_halves(n):
+    r = n
+    if n > 1:
+        r = helper_that_halves(n // 2)  # here: no recursion
+    return r
+
+
+@triton.jit
+def asks_a_helper_that_calls_itself(x, n, B: tl.constexpr):
+    tl.store(x, helper_that_halves(n) * 1.0)
+
+
+@triton.jit
+def helper_that_goes_deeper(n, DEPTH: tl.constexpr):  # here: no recursion
+    r = n
+    if n > DEPTH:
+        r = helper_that_goes_deeper(n, DEPTH + 1)
+    return r
+
+
+@triton.jit
+def asks_a_helper_that_is_another_each_time(x, n, B: tl.constexpr):
+    tl.store(x, helper_that_goes_deeper(n, 1) * 1.0)

@@ -23,8 +23,8 @@ KERNELS = [
 def expected(kernel: ast.FunctionDef) -> tuple[int, str]:
     """Line and words after "# here: " in a kernel, or in the helper that it calls."""
     lines = FILE.read_text().splitlines()
-    nodes = [kernel, *(n for n in TREE.body if isinstance(n, ast.FunctionDef) and n.name == "helper_with_a_break")]
-    for node in nodes:
+    called = {node.id for node in ast.walk(kernel) if isinstance(node, ast.Name)}
+    for node in [kernel, *(n for n in TREE.body if isinstance(n, ast.FunctionDef) and n.name in called)]:
         for number in range(node.lineno, node.end_lineno + 1):
             if "# here: " in lines[number - 1]:
                 return number, lines[number - 1].split("# here: ")[1]
@@ -59,6 +59,12 @@ def test_an_unknown_error_gets_no_guess():
     assert advise("PassManager::run failed") == ""
     assert "need not be wrong" in advise("Failures have been detected while processing an MLIR pass pipeline")
     assert said("PassManager::run failed", "") == "PassManager::run failed"
+
+
+def test_a_function_that_calls_itself_is_called_by_its_own_name():
+    for mangled in ("halved__i32", "Class.halved__Pfp32_c1", "made.<locals>.halved__(4,)cconstexpr_1_"):
+        assert said(f"KeyError('graded_by_the_gate.{mangled}')", "Call") == "halved calls itself"
+    assert said("KeyError('halved__i32')", "Call") == "halved__i32"
 
 
 def test_a_pointer_with_an_index_is_no_torch_function():

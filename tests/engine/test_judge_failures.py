@@ -71,6 +71,8 @@ def test_a_finding_calls_results_by_name():
         ("RuntimeError", "breakpoint() needs the grader's --debug, where your code runs", "Add --debug"),
         ("EOFError", "EOF when reading a line", "--debug"),
         ("ModuleNotFoundError", "No module named 'helper'", "graded alone"),
+        ("RecursionError", "maximum recursion depth exceeded", "calls itself without end"),
+        ("RecursionError", "maximum recursion depth exceeded in comparison", "a GPU kernel has no recursion"),
         ("ZeroDivisionError", "division by zero", ""),
     ],
 )
