@@ -9,6 +9,7 @@ A wrong answer's docstring ends in its header, one `key: value` a line:
     level: value              the level that the first failure counts against
     diagnosis: exp_for_exp2   the mistake's id, or the kind of failure where no mistake is named
     twins: other_name         wrong answers that may get the very same diagnosis (optional, separated by spaces)
+    told: x.stride(0) is 1    words that the likely cause must hold (optional)
 
 Reads these files and grades them in the worker like everything graded; must never import them.
 """
@@ -53,6 +54,7 @@ class Answer:
     level: str = ""
     diagnosis: str = ""
     twins: tuple[str, ...] = ()
+    told: str = ""
 
     @property
     def name(self) -> str:
@@ -75,7 +77,7 @@ class Answer:
 class Outcome:
     """What the grader made of an answer. level, diagnosis: of the first failure; "" if all passed.
 
-    likely: what is said of the known mistake that was recognized; "" where none was.
+    likely: what is said of the known mistake that was recognized; "" where none was. told: what is said in any case.
     """
 
     answer: Answer
@@ -84,6 +86,7 @@ class Outcome:
     diagnosis: str = ""
     got: str = ""
     likely: str = ""
+    told: str = ""
 
     @property
     def problem(self) -> str:
@@ -96,7 +99,7 @@ class Outcome:
             return f"{where}: wrong, but passed"
         if (self.level, self.diagnosis) != (one.level, one.diagnosis):
             return f"{where}: expected {one.level}/{one.diagnosis}, came out {self.level}/{self.diagnosis}: {self.got}"
-        return ""
+        return "" if one.told in self.told else f"{where}: expected to be told {one.told}, and was told {self.told}"
 
 
 def read(path: Path) -> Answer:
@@ -116,7 +119,8 @@ def read(path: Path) -> Answer:
         exercise, level, diagnosis = header["exercise"], header["level"], header["diagnosis"]
     except KeyError as missing:
         raise GraderFailed(f"{kind}/{stem}/{path.name}: its header has no {missing.args[0]}") from None
-    return Answer(path, stem, says, exercise, level, diagnosis, tuple(header.get("twins", "").split()))
+    twins = tuple(header.get("twins", "").split())
+    return Answer(path, stem, says, exercise, level, diagnosis, twins, header.get("told", ""))
 
 
 def find(stem: str = "*", kind: str = "*", folder: Path = FOLDER) -> list[Answer]:
@@ -181,7 +185,8 @@ def outcome(answer: Answer, grade: Grade) -> Outcome:
         return Outcome(answer, verdict.passed(grade) == len(answer.selection.exercises))
     failure = first[-1]
     likely = failure.likely if failure.mistake else ""
-    return Outcome(answer, False, failure.level, failure.mistake or failure.kind, failure.got, likely)
+    diagnosis = failure.mistake or failure.kind
+    return Outcome(answer, False, failure.level, diagnosis, failure.got, likely, failure.likely)
 
 
 def confused(outcomes: Iterable[Outcome]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from drills.instruments.assumed import strides_taken
 from drills.instruments.ledger import Region
 from drills.instruments.notes import Finding
 
@@ -56,10 +57,12 @@ def outside(
     """What to say of `fault`. others: the launch's other tensors. numbers: integer parameters by name."""
     view = fault.region.view
     got = f"{fault.verb} {view.words(fault.region.shown)} {_where(fault)}, in program {program}"
+    others = list(others)
     other = next((one for one in others if one.view != view and one.view.low <= fault.address < one.view.high), None)
     if other is not None:
         got += f"; that address is in {other.view.words(other.shown)}"
-    likely = _likely(fault, numbers)
+    taken = strides_taken(fault.region, fault.addresses, fault.mask, fault.address, others)
+    likely = taken or _likely(fault, numbers)
     if other is not None and abs(fault.element) < WRAP // 2:
         likely = f"The offset leads from {fault.region.shown} into {other.shown}: check which pointer it is added to."
     return Finding("out_of_bounds", got, likely=likely, line=line, source=source)

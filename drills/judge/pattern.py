@@ -14,6 +14,7 @@ import torch
 from drills.judge import words
 from drills.judge.compare import Comparison
 from drills.judge.factors import offset, ratio, short_constant
+from drills.judge.misread import misread
 from drills.judge.signature import axes_of_result, axis_word, parameters
 from drills.judge.where import where
 from drills.lessons.base import Args, Exercise
@@ -233,6 +234,7 @@ def all_of_it(exercise: Exercise, args: Args, shown: Comparison) -> str:
 
 
 PATTERNS: tuple[Callable[[Exercise, Args, Comparison], str], ...] = (
+    misread,
     not_finite,
     constant,
     rows_of_zeros,

@@ -13,6 +13,7 @@ from drills.judge import words
 from drills.judge.compare import Comparison, compare
 from drills.judge.expected import right_results
 from drills.judge.form import result_dtype
+from drills.judge.misread import WRONG_STRIDES
 from drills.judge.pattern import shape_of_error
 from drills.judge.signature import axes_of_result
 from drills.judge.where import where
@@ -55,8 +56,13 @@ def exact(
 
 
 def named(failure: Failure, lesson: Lesson, mistake: Mistake) -> Failure:
-    """The same failure with its cause: what the mistake says, its id, and where the page explains it."""
-    return replace(failure, likely=mistake.says, mistake=mistake.id, read=f"content/{lesson.stem}.md#{mistake.anchor}")
+    """The same failure with its cause: what the mistake says, its id, and where the page explains it.
+
+    Of strides that were ignored the failure's own case tells more, if it does: which, and what was taken for them.
+    """
+    own = WRONG_STRIDES in failure.likely and mistake.id.endswith("strides_ignored")
+    likely = failure.likely if own else mistake.says
+    return replace(failure, likely=likely, mistake=mistake.id, read=f"content/{lesson.stem}.md#{mistake.anchor}")
 
 
 def pointed(failure: Failure, lesson: Lesson) -> Failure:

@@ -14,6 +14,8 @@ from drills.lessons.base import Args, BenchCase, Exercise, Lesson, Output
 from drills.lessons.oracle import largest_finite
 from drills.lessons.softmax_draws import draw_attend, draw_rows
 from drills.lessons.softmax_mistakes import MISTAKES
+from drills.lessons.softmax_parts import ROW
+from drills.lessons.strides import read_about
 
 
 def _bytes(*tensors: torch.Tensor) -> int:
@@ -91,4 +93,4 @@ BENCH = tuple(
     for rows, columns in ((4096, 1024), (4096, 32768), (128, 262144))
 )
 
-LESSON = Lesson("l1_online_softmax", "Softmax in one pass", EXERCISES, MISTAKES, BENCH)
+LESSON = Lesson("l1_online_softmax", "Softmax in one pass", EXERCISES, MISTAKES, BENCH, read_about(ROW))

@@ -13,6 +13,8 @@ from drills.lessons import oracle
 from drills.lessons.base import Args, BenchCase, Exercise, Lesson, Output
 from drills.lessons.oracle import finite_shift, largest, largest_finite
 from drills.lessons.parts import nbytes, partial, scores, spans, used_bytes
+from drills.lessons.split_mistakes import WHOLE
+from drills.lessons.strides import read_about
 from drills.lessons.triple_draws import draw_pair, draw_partial, draw_parts
 from drills.lessons.triple_mistakes import MISTAKES
 
@@ -107,4 +109,4 @@ BENCH = tuple(
     for keys, splits in ((8192, 16), (8192, 32), (131072, 64))
 )
 
-LESSON = Lesson("l2_mlo_merge", "FlashDecoding's triple", EXERCISES, MISTAKES, BENCH)
+LESSON = Lesson("l2_mlo_merge", "FlashDecoding's triple", EXERCISES, MISTAKES, BENCH, read_about(WHOLE))

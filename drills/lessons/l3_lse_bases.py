@@ -15,6 +15,8 @@ from drills.lessons.lse_draws import draw_lse, draw_pair, draw_partial, draw_row
 from drills.lessons.lse_mistakes import MISTAKES
 from drills.lessons.oracle import LOG2_E, finite_shift, largest, largest_finite
 from drills.lessons.parts import nbytes, partial, scores, spans, used_bytes
+from drills.lessons.state_mistakes import ADDRESS
+from drills.lessons.strides import read_about
 
 TWICE = 2.05
 """LESSONS.md states no bound here: one read more than needed is allowed."""
@@ -125,4 +127,4 @@ EXERCISES = (
     ),
 )
 
-LESSON = Lesson("l3_lse_bases", "Natural and base-2 LSE", EXERCISES, MISTAKES)
+LESSON = Lesson("l3_lse_bases", "Natural and base-2 LSE", EXERCISES, MISTAKES, reads=read_about(ADDRESS))

@@ -20,6 +20,7 @@ from drills.lessons.merge_own_mistakes import OWN_MISTAKES
 from drills.lessons.merge_rules import weights
 from drills.lessons.merge_run_mistakes import RUN_MISTAKES
 from drills.lessons.oracle import largest_finite, merge
+from drills.lessons.strides import read_about
 
 FLOAT = 4
 """Bytes of one s."""
@@ -179,7 +180,7 @@ READS = {
     "2^31": "offsets-past-231",
     "past the row's end": "the-tail-of-d",
     "masked_lane": "padding-that-weighs-something",
-    "is not contiguous": "where-things-lie",
+    **read_about("where-things-lie"),
     "read_race": "in-place",
     "traffic": "values-read-twice",
 }

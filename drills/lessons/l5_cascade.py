@@ -10,6 +10,7 @@ import itertools
 
 import torch
 
+from drills.lessons.attend_mistakes import ADDRESS
 from drills.lessons.base import Exercise, Lesson, Output
 from drills.lessons.cascade_bench import CASES
 from drills.lessons.cascade_mistakes import MISTAKES
@@ -25,6 +26,7 @@ from drills.lessons.paging import (
     largest_score,
     owners,
 )
+from drills.lessons.strides import read_about
 
 
 def attend_shared_oracle(q, k, v, scale=None):
@@ -166,6 +168,6 @@ EXERCISES = (
 )
 
 
-READS = {"masked_lane": "the-last-block", "traffic": "rows-of-a-kv-head"}
+READS = {"masked_lane": "the-last-block", "traffic": "rows-of-a-kv-head", **read_about(ADDRESS)}
 
 LESSON = Lesson("l5_cascade", "Cascade", EXERCISES, MISTAKES, CASES, READS)

@@ -72,6 +72,11 @@ def at_most(args: Args, size: int) -> Args:
     )
 
 
+def read_about(anchor: str) -> dict[str, str]:
+    """Where a lesson's page tells of strides: an entry of its `reads` for each phrase in what is said of wrong ones."""
+    return dict.fromkeys(("is not contiguous", "were contiguous", "its own strides"), anchor)
+
+
 def reading(right: Formula, positions: Sequence[int], how: Callable[[Tensor], Tensor] = unstrided) -> Formula:
     """`right`, with the arguments at these positions read as if they were contiguous, or another way."""
 

@@ -1,5 +1,7 @@
 """Which known answers a name means, and what is said of a name that means none."""
 
+from dataclasses import replace
+
 import pytest
 
 from drills.author import answers, matrix
@@ -26,3 +28,11 @@ def test_a_file_that_is_not_there_is_named(capsys):
         matrix.chosen(["nowhere.py"])
     assert matrix.main(["nowhere.py"]) == WrongUse.code
     assert "nowhere.py" in capsys.readouterr().out
+
+
+def test_a_wrong_answer_that_is_told_something_else_is_a_problem():
+    known = answers.read(answers.FOLDER / "wrong" / "l1_online_softmax" / "stats_row_stride_is_n.py")
+    assert known.told.startswith("x.stride(0) is 1, but here 40 is taken")
+    told = answers.Outcome(known, False, known.level, known.diagnosis, told=f"{known.told}: multiply by its strides.")
+    assert told.problem == ""
+    assert "was told It is not contiguous" in replace(told, told="It is not contiguous: …").problem

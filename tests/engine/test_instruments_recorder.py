@@ -165,7 +165,8 @@ LIKELY = {
     "A size of 1 needs one.",
     "an_input_handed_back": "Allocate a tensor with torch.empty_like, and launch a @triton.jit kernel that writes it.",
     "a_read_of_a_gap": STRIDED,
-    "a_read_of_a_gap_of_a_tensor_passed_twice": STRIDED,
+    "a_read_of_a_gap_of_a_tensor_passed_twice": "x.stride(0) is 2, but here 1 is taken for it, as if x were "
+    "contiguous: multiply by its strides, or call .contiguous() in the wrapper.",
     "a_pointer_of_one_tensor_into_another": "The offset leads from a into b: check which pointer it is added to.",
 }
 

@@ -8,6 +8,7 @@ import torch
 from drills import judge
 from drills.lessons import l1_online_softmax, l2_mlo_merge, l3_lse_bases
 from drills.lessons.l4_merge_states import LESSON
+from drills.report.model import Failure
 
 LSE2 = l3_lse_bases.LESSON.exercise("lse2")
 MERGE = LESSON.exercise("merge_state")
@@ -176,3 +177,49 @@ def test_the_first_run_may_be_right_by_its_length():
     right_v, right_s = runs.oracle(*args)
     right_v[1:] += torch.rand(2, 1, 12, generator=torch.Generator().manual_seed(7))
     assert judge.values(runs, args, (right_v.float(), right_s.float())).likely == "Wrong only in positions 1 and 2."
+
+
+def read_by(position, strides, *shown):
+    """What is said where argument `position` was read by other strides. The arguments at `shown` have gaps."""
+    rng = torch.Generator().manual_seed(7)
+    shapes = (4, 3, 8), (4, 3), (4, 3, 8), (4, 3)
+    args = [torch.randn(*shape, generator=rng) for shape in shapes]
+    for at in shown:
+        args[at] = args[at].repeat_interleave(2, dim=-1)[..., ::2]
+    read = list(args)
+    for at in position if isinstance(position, tuple) else (position,):
+        read[at] = args[at].as_strided(args[at].shape, strides(args[at].stride()))
+    v, s = MERGE.oracle(*read)
+    return judge.values(MERGE, tuple(args), (v.float(), s.float())).likely
+
+
+@pytest.mark.parametrize(
+    "position, strides, shown, words",
+    [
+        (2, lambda own: (*own[:2], 1), (2,), "was read with a stride that is not its own: v_b.stride(2) is 2, and 1"),
+        (2, lambda own: (own[0], 8, 2), (2,), "v_b.stride(1) is 16, and 8 was taken, as if v_b were contiguous."),
+        (2, lambda own: (24, 8, 1), (2,), "v_b.stride() is (48, 16, 2), and (24, 8, 1) was taken, as if v_b were"),
+        (1, lambda own: (3, 1), (1,), "s_a.stride() is (6, 2), and (3, 1) was taken"),
+        (1, lambda own: (3, 2), (1,), "s_a.stride(0) is 6, and 3 was taken"),
+        ((0, 2), lambda own: (48, 8, 2), (0, 2), "v_a and v_b were each read with a stride that is not its own: v_a."),
+    ],
+)
+def test_other_strides_than_an_arguments_own_are_told(position, strides, shown, words):
+    assert words in read_by(position, strides, *shown)
+
+
+def test_the_strides_of_another_argument_are_told():
+    rng = torch.Generator().manual_seed(7)
+    v_a, v_b = torch.randn(8, 3, 4, generator=rng).permute(2, 1, 0), torch.randn(4, 3, 8, generator=rng)
+    s_a, s_b = torch.randn(4, 3, generator=rng), torch.randn(4, 3, generator=rng)
+    v, s = MERGE.oracle(v_a, s_a, v_b.as_strided(v_b.shape, v_a.stride()), s_b)
+    says = judge.values(MERGE, (v_a, s_a, v_b, s_b), (v.float(), s.float())).likely
+    assert "v_b.stride() is (24, 8, 1), and v_a's, (1, 4, 12), was taken. Pass each tensor its own" in says
+
+
+def test_a_mistake_with_strides_says_what_was_taken_in_the_case_that_is_shown():
+    mistake = next(one for one in LESSON.mistakes if one.id == "strides_ignored" and one.exercise == "merge_state")
+    failure = Failure("wrong_value", "edge", likely=read_by(2, lambda own: (24, 8, 1), 2))
+    told = judge.named(failure, LESSON, mistake)
+    assert told.likely == failure.likely and told.mistake == "strides_ignored" and told.read
+    assert judge.named(Failure("wrong_value", "edge", likely="All is wrong"), LESSON, mistake).likely == mistake.says

@@ -3,7 +3,7 @@
 exercise: attend
 level: memory
 diagnosis: attend_strides_ignored
-twins: attend_v_strides_ignored
+told: v.stride(1) is 40, and 1 was taken, as if v were contiguous
 """
 
 import torch

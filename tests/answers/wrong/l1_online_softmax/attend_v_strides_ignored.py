@@ -3,6 +3,7 @@
 exercise: attend
 level: memory
 diagnosis: attend_strides_ignored
+told: v.stride() is (1, 40), and (16, 1) was taken
 """
 
 import torch

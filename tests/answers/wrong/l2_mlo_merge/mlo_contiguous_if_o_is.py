@@ -3,6 +3,7 @@
 exercise: merge_mlo
 level: memory
 diagnosis: wrong_value
+told: m.stride() is (1, 4), and (3, 1) was taken
 """
 
 import math

@@ -3,6 +3,7 @@
 exercise: merge_pair
 level: memory
 diagnosis: out_of_bounds
+told: l_b.stride(0) is 3, but here 1 is taken for it
 """
 
 import torch

@@ -3,6 +3,7 @@
 exercise: merge_natural
 level: memory
 diagnosis: wrong_value
+told: o_b.stride(1) is 32, and 16 was taken, as if o_b were contiguous
 """
 
 import math

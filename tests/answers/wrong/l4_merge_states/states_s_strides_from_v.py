@@ -3,6 +3,7 @@
 exercise: merge_states
 level: edge
 diagnosis: wrong_value
+told: s.stride() is (3, 6, 1), and (15, 3, 1) was taken
 """
 
 import torch

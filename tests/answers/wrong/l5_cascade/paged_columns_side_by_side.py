@@ -3,6 +3,7 @@
 exercise: attend_paged
 level: memory
 diagnosis: out_of_bounds
+told: kv_cache.stride(4) is 2, but here 1 is taken for it
 """
 
 import torch

@@ -3,6 +3,7 @@
 exercise: attend_paged
 level: memory
 diagnosis: out_of_bounds
+told: kv_cache.stride(3) is 40, but here 5 is taken for it
 """
 
 import torch

@@ -3,6 +3,7 @@
 exercise: attend_shared
 level: memory
 diagnosis: wrong_value
+told: k and v were each read with a stride that is not its own: k.stride(1) is 640, and 16 was taken
 """
 
 import torch
