@@ -113,7 +113,8 @@ def cascade(
     own_states = v[:, shared:], s[:, shared:]
 
     def attend_prefix(beside: bool) -> None:
-        launch_shared(q, k_shared, v_shared, scale, v[:, :shared], s[:, :shared], beside, tile_keys)
+        tables = None if own is None or beside else tuple(x.contiguous() for x in level[1:])
+        launch_shared(q, k_shared, v_shared, scale, v[:, :shared], s[:, :shared], beside, tile_keys, tables)
 
     def attend_own_pages(beside: bool) -> None:
         if own is None:

@@ -142,12 +142,12 @@ def fetch_own(
 def merge_own(
     v, s, v_out, s_out, items, HEADS, HKV: gl.constexpr, G: gl.constexpr, D: gl.constexpr, N: gl.constexpr
 ):  # fmt: skip
-    """As merge_states_kernel, in Gluon, for the rows of this program's items; of up to 4 states, two pieces a thread.
+    """As merge_states_kernel, in Gluon, for the rows of this program's items; of up to 5 states, two pieces a thread.
 
     v and s begin with the own states, the last of each row's N.
     """
     PIECES: gl.constexpr = D // 4
-    BLOCK_R: gl.constexpr = 32 * gl.num_warps() * (2 if N <= 4 else 1)
+    BLOCK_R: gl.constexpr = 32 * gl.num_warps() * (2 if N <= 5 else 1)
     laid: gl.constexpr = gl.BlockedLayout([1, 4], [32, 1], [gl.num_warps(), 1], [1, 0])
     r = gl.arange(0, BLOCK_R, layout=gl.SliceLayout(1, laid))
     cols = (r % PIECES * 4)[:, None] + gl.arange(0, 4, layout=gl.SliceLayout(0, laid))[None, :]
@@ -320,12 +320,6 @@ def attend_own_kernel(
     dtype: gl.constexpr = kv.dtype
     BLOCK_N: gl.constexpr = 64
     flat: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
-    places = gl.allocate_shared_memory(gl.int32, [128], flat)
-    lengths = gl.allocate_shared_memory(gl.int32, [128], flat)
-    look_up(
-        places, lengths, group_indptr, indptr, last_page_len, items, B, groups, parts, HKV, CUT, PAGE, 2 * BLOCK_N,
-        GROUPED,
-    )  # fmt: skip
     tiled: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_N, D], dtype)
     shared_q: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_M, D], dtype)
     shared_p: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_M, BLOCK_N], dtype)
@@ -345,14 +339,32 @@ def attend_own_kernel(
     # q and a first tile of K are asked for before the warps get their roles, which takes a while.
     fence_async_shared()
     first = gl.program_id(0)
-    pages = gl.cdiv(entry(lengths, 0), PAGE)
     ask_for_q(q, q_tiles.index(0), q_ready.index(0), first, B, q_rows, HKV, CUT, G)
+    places = gl.allocate_shared_memory(gl.int32, [128], flat)
+    lengths = gl.allocate_shared_memory(gl.int32, [128], flat)
+    LATER: gl.constexpr = not (CUT or GROUPED)  # the first item's pages are found at once, the others' behind its tile
+    if LATER:
+        first_page = gl.load(indptr + first // HKV)
+        pages = (gl.load(indptr + first // HKV + 1) - first_page).to(gl.int32)
+        table = indices + first_page
+    else:
+        look_up(
+            places, lengths, group_indptr, indptr, last_page_len, items, B, groups, parts, HKV, CUT, PAGE, 2 * BLOCK_N,
+            GROUPED,
+        )  # fmt: skip
+        pages = gl.cdiv(entry(lengths, 0), PAGE)
+        table = indices + entry(places, 0)
     mbarrier.expect(ready.index(0), BLOCK_N * D * dtype.primitive_bitwidth // 8)
-    numbers = page_numbers(indices + entry(places, 0), 0, pages, BLOCK_N // PAGE)
+    numbers = page_numbers(table, 0, pages, BLOCK_N // PAGE)
     for page in gl.static_range(BLOCK_N // PAGE):
         tile = tiles.index(0).slice(page * PAGE, PAGE)
         at = [numbers[page] * page_rows, first % HKV * kv_h]
         tma.async_copy_global_to_shared(kv, at, ready.index(0), tile)
+    if LATER:
+        look_up(
+            places, lengths, group_indptr, indptr, last_page_len, items, B, groups, parts, HKV, CUT, PAGE, 2 * BLOCK_N,
+            GROUPED,
+        )  # fmt: skip
     # Written here, since a name for a tuple makes ordinary values of its constants.
     gl.warp_specialize([
         (attend_own, (

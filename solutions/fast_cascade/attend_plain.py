@@ -45,7 +45,7 @@ def store_states(v_out, s_out, state, live, m, l, acc, D: tl.constexpr, BLOCK_D:
     cols = tl.arange(0, BLOCK_D)
     safe = tl.where(l > 0, l, 1.0)
     at = state[:, None] * D + cols[None, :]
-    tl.store(v_out + at, acc / safe[:, None], mask=live[:, None] & (cols < D)[None, :])
+    tl.store(v_out + at, acc * (1.0 / safe)[:, None], mask=live[:, None] & (cols < D)[None, :])
     tl.store(s_out + state, tl.where(l > 0, m + tl.log2(safe), float("-inf")), mask=live)
 
 
@@ -60,15 +60,25 @@ def wait_for_launch_ahead():
         gdc_wait()
 
 
-@triton.jit(do_not_specialize=["B", "P", "N"])
+@triton.jit
+def touch(table, count, LINES: tl.constexpr):
+    """Have the first LINES lines of table[count] in L2, by reading a number of each. Volatile, since nobody uses them."""
+    at = tl.arange(0, LINES) * (1024 // table.dtype.element_ty.primitive_bitwidth)
+    tl.load(table + at, mask=at < count, other=0, volatile=True)
+
+
+@triton.jit(do_not_specialize=["B", "P", "N", "pages"])
 def attend_shared_kernel(
     q,  # [B, Hq, D]
     k,  # [P, Hkv, D]
     v,  # [P, Hkv, D]
     v_out,  # [B, splits of N, Hq, D] float32; a request's states are N apart
     s_out,  # [B, splits of N, Hq] float32
+    indptr,  # [B + 1]; this and the next two only if the next launch begins with them
+    indices,  # [pages]
+    last_page_len,  # [B]
     scale,
-    B, P, HEADS, N,
+    B, P, HEADS, N, pages,
     q_b, q_h, q_d, k_n, k_h, k_d, v_n, v_h, v_d,  # strides
     G: tl.constexpr,
     D: tl.constexpr,
@@ -77,19 +87,26 @@ def attend_shared_kernel(
     BLOCK_D: tl.constexpr,
     BESIDE: tl.constexpr,  # runs beside the launch ahead of it
     OVERLAP: tl.constexpr,  # lets the next launch run beside it
+    TOUCH: tl.constexpr,  # the tables
 ):  # fmt: skip
     if OVERLAP:
         gdc_launch_dependents()
-    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    if TOUCH and (tl.program_id(0) + tl.program_id(1) + tl.program_id(2) == 0):
+        touch(indptr, B + 1, 256)
+        touch(last_page_len, B, 256)
+        touch(indices, pages, 256)
+    # Rows are counted from the first one's request on: what is 64 bits wide then is the same for all of them.
+    first_row = tl.program_id(0) * BLOCK_M
+    first = first_row // G
+    row = first_row - first * G + tl.arange(0, BLOCK_M)
     kv_head = tl.program_id(1)
     split = tl.program_id(2)
     cols = tl.arange(0, BLOCK_D)
     keys = tl.arange(0, BLOCK_N)
 
-    request = (rows // G).to(tl.int64)
-    head = kv_head * G + rows % G
-    live_row = rows < B * G
-    q_at = request * q_b + head * q_h
+    live_row = row < (B - first) * G
+    q += first.to(tl.int64) * q_b + kv_head.to(tl.int64) * G * q_h
+    q_at = (row // G).to(tl.int64) * q_b + (row % G).to(tl.int64) * q_h
     q_rows = tl.load(q + q_at[:, None] + cols[None, :] * q_d, mask=live_row[:, None] & (cols < D)[None, :], other=0.0)
 
     m = tl.full([BLOCK_M], float("-inf"), tl.float32)
@@ -99,8 +116,8 @@ def attend_shared_kernel(
     begin = split * share
     end = tl.minimum(begin + share, P)
     whole = begin + tl.maximum(end - begin, 0) // BLOCK_N * BLOCK_N
-    at_k = k + kv_head * k_h + cols[None, :] * k_d
-    at_v = v + kv_head * v_h + cols[None, :] * v_d
+    at_k = k + kv_head.to(tl.int64) * k_h + cols[None, :] * k_d
+    at_v = v + kv_head.to(tl.int64) * v_h + cols[None, :] * v_d
     for start in range(begin, whole, BLOCK_N):
         key = (start + keys).to(tl.int64)[:, None]
         k_tile = load_tile(at_k + key * k_n, keys < BLOCK_N, cols < D, False, D == BLOCK_D, "")
@@ -112,8 +129,9 @@ def attend_shared_kernel(
         v_tile = load_tile(at_v + key * v_n, whole + keys < P, cols < D, True, D == BLOCK_D, "")
         m, l, acc = attend_tile(q_rows, k_tile, v_tile, whole + keys < P, scale, m, l, acc, True)
 
-    state = (request * N + split) * HEADS + head
-    store_states(v_out, s_out, state, live_row, m, l, acc, D, BLOCK_D)
+    state = (first.to(tl.int64) * N + split) * HEADS + kv_head * G
+    at = (row // G).to(tl.int64) * (N * HEADS) + row % G
+    store_states(v_out + state * D, s_out + state, at, live_row, m, l, acc, D, BLOCK_D)
     if BESIDE:
         wait_for_launch_ahead()
 

@@ -80,11 +80,12 @@ def launch_bulk(q, k, v, kv_heads, block, groups, tables, page, scale, v_out, s_
     )  # fmt: skip
 
 
-def launch_shared(q, k, v, scale, v_out, s_out, beside, fetched) -> None:
+def launch_shared(q, k, v, scale, v_out, s_out, beside, fetched, tables=None) -> None:
     """Attend to the shared keys; v_out and s_out are slices [:, a:b] of a workspace, one state a split.
 
     beside: the launch ahead is this call's own, so this one may start before it is over. fetched: by the copy engine,
-    if it can, in tiles of so many keys.
+    if it can, in tiles of so many keys. tables: indptr, indices and last_page_len that the next launch begins with,
+    which the plain kernel then has in L2 by then.
     """
     batch, heads, dim = q.shape
     kv_heads, parts = k.shape[1], v_out.shape[1]
@@ -102,9 +103,10 @@ def launch_shared(q, k, v, scale, v_out, s_out, beside, fetched) -> None:
     if overlap(q) and q.dtype == torch.bfloat16 and dim == 128 and config["BLOCK_M"] == 64:
         config["maxnreg"] = 136  # of 166, so that 2,048 single warps of 84 fit beside 128 of these programs
     attend_shared_kernel[(blocks, kv_heads, parts)](
-        q, k, v, v_out, s_out, scale * LOG2E, batch, k.shape[0], heads, v_out.stride(0) // (heads * dim),
+        q, k, v, v_out, s_out, *(tables or (q, q, q)), scale * LOG2E, batch, k.shape[0], heads,
+        v_out.stride(0) // (heads * dim), tables[1].shape[0] if tables else 0,
         *q.stride(), *k.stride(), *v.stride(), G=group, BESIDE=beside and overlap(q), OVERLAP=overlap(q),
-        **config, **launch_options(beside and overlap(q)),
+        TOUCH=tables is not None, **config, **launch_options(beside and overlap(q)),
     )  # fmt: skip
 
 

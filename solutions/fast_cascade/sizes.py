@@ -88,19 +88,23 @@ def shared_splits(
     """In how many parts `keys` shared keys are cut, beside launches that read `other_keys` keys.
 
     fetched: by attend_bulk_kernel. copied: the others by attend_own_kernel. With many rows, fetched, the number with
-    the least estimated time. Else one program on every multiprocessor, or on a half or a quarter of them where most, or
-    nearly all, of the reading is elsewhere. No part is under 256 keys. Each is a state more to write, read and merge:
-    15 at most.
+    the least estimated time. Not fetched beside attend_own_kernel, as few as are over when all has been read: a program
+    takes 20 ns a key, and 5 µs for start and end; what is read comes at 4.26 TB/s after 2.7 µs. Else one program on
+    every multiprocessor, or on a half or a quarter of them where most, or nearly all, of the reading is elsewhere. No
+    part is under 256 keys. Each is a state more to write, read and merge: 15 at most.
     """
     batch, heads, dim = q.shape
     most = max(1, min(keys // 256, 15))
     programs = row_blocks(q, batch * heads // kv_heads) * kv_heads
+    key_bytes = kv_heads * dim * 4
+    if copied and not fetched:
+        reading = 2.7 + (keys + other_keys) * key_bytes / 4.26e6
+        enough = (parts for parts in range(1, most) if 5 + 0.02 * keys / parts <= reading)
+        return min(next(enough, most), max(1, multiprocessors(q) // max(1, programs)))
     if not two_blocks(q, kv_heads) or not fetched:
         rest = 0.25 if other_keys >= 8 * keys else 0.5 if other_keys >= 2 * keys else 1.0
         rest = 0.75 if fetched and keys <= other_keys < 2 * keys else rest
-        rest = 0.375 if copied and not fetched and rest == 0.25 else rest
         return max(1, min(round(rest * multiprocessors(q) / max(1, programs)), most))
-    key_bytes = kv_heads * dim * 4
     return quickest(
         most, programs, multiprocessors(q), 512 * dim * keys, keys * key_bytes, other_keys * key_bytes, q.numel() * 8,
         15e3 if copied else 0,
