@@ -62,7 +62,7 @@ def wait_for_launch_ahead():
 
 @triton.jit
 def touch(table, count, LINES: tl.constexpr):
-    """Have the first LINES lines of table[count] in L2, by reading a number of each. Volatile, since nobody uses them."""
+    """Have the first LINES lines of table[count] in L2: read a number of each, volatile, since nobody uses it."""
     at = tl.arange(0, LINES) * (1024 // table.dtype.element_ty.primitive_bitwidth)
     tl.load(table + at, mask=at < count, other=0, volatile=True)
 
