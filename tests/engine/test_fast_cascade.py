@@ -103,6 +103,12 @@ for bounds, lengths, batch in LEVELS + LEVELS_FOR_HOPPER if device == "cuda" els
     for kv_heads in (1, 8):
         q = normal(batch, 8, 64, dtype=torch.float16)
         right("multi_level_cascade", q, *random_levels(bounds, lengths, 8, kv_heads, 64, torch.float16, rng))
+q, k, v, _, *tables = moved(cascade_args([5, 0, 9], 37, 4, 2, 16, torch.float32), device)
+pairs = []
+for ahead in (None, tuple(tables)):  # what the next launch begins with changes nothing
+    pairs.append(fast.workspace(q, 2))
+    fast.launch_shared(q, k, v, 0.25, *pairs[-1], beside=False, fetched=0, tables=ahead)
+assert all(torch.equal(*states) for states in zip(*pairs, strict=True))
 if device == "cuda":  # programs of more than 128 items each would be too few
     real, fast.multiprocessors = fast.multiprocessors, lambda q: 1
     right("cascade", *cascade_args([7, 0, 70] * 90, 50, 8, 4, 64, torch.float16, 8))
