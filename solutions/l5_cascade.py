@@ -136,8 +136,9 @@ def attend_shared_kernel(
     head = kv_head * G + rows % G
     live_row = rows < B * G
     live_col = cols < D
+    cols_wide = cols[None, :].to(tl.int64)
     q_at = request * q_b + head * q_h
-    q_rows = tl.load(q + q_at[:, None] + cols[None, :] * q_d, mask=live_row[:, None] & live_col[None, :], other=0.0)
+    q_rows = tl.load(q + q_at[:, None] + cols_wide * q_d, mask=live_row[:, None] & live_col[None, :], other=0.0)
 
     m = tl.full([BLOCK_M], float("-inf"), tl.float32)
     l = tl.zeros([BLOCK_M], tl.float32)
@@ -147,8 +148,8 @@ def attend_shared_kernel(
         live = start + keys < P
         key = (start + keys).to(tl.int64)
         mask = live[:, None] & live_col[None, :]
-        k_tile = tl.load(k + (key * k_n + kv_head * k_h)[:, None] + cols[None, :] * k_d, mask=mask, other=0.0)
-        v_tile = tl.load(v + (key * v_n + kv_head * v_h)[:, None] + cols[None, :] * v_d, mask=mask, other=0.0)
+        k_tile = tl.load(k + (key * k_n + kv_head * k_h)[:, None] + cols_wide * k_d, mask=mask, other=0.0)
+        v_tile = tl.load(v + (key * v_n + kv_head * v_h)[:, None] + cols_wide * v_d, mask=mask, other=0.0)
         m, l, acc = attend_tile(q_rows, k_tile, v_tile, live, scale, m, l, acc)
 
     state = (request * N + split) * HEADS + head
@@ -217,8 +218,9 @@ def attend_paged_kernel(
     request = (rows // G).to(tl.int64)
     head = kv_head * G + rows % G
     live_col = cols < D
+    cols_wide = cols[None, :].to(tl.int64)
     q_at = request * q_b + head * q_h
-    q_rows = tl.load(q + q_at[:, None] + cols[None, :] * q_d, mask=live_row[:, None] & live_col[None, :], other=0.0)
+    q_rows = tl.load(q + q_at[:, None] + cols_wide * q_d, mask=live_row[:, None] & live_col[None, :], other=0.0)
     m = tl.full([BLOCK_M], float("-inf"), tl.float32)
     l = tl.zeros([BLOCK_M], tl.float32)
     acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
@@ -228,7 +230,7 @@ def attend_paged_kernel(
         live = key < length
         page = tl.load(indices + first_page + key // page_size, mask=live, other=0).to(tl.int64)
         k_at = page * kv_p + (key % page_size).to(tl.int64) * kv_n + kv_head * kv_h
-        at = k_at[:, None] + cols[None, :] * kv_d
+        at = k_at[:, None] + cols_wide * kv_d
         mask = live[:, None] & live_col[None, :]
         k_tile = tl.load(kv + at, mask=mask, other=0.0)
         v_tile = tl.load(kv + at + kv_2, mask=mask, other=0.0)

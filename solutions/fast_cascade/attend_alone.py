@@ -66,7 +66,8 @@ def attend_alone_kernel(
     first_page = tl.load(indptr + group, mask=exists, other=0)
     pages = (tl.load(indptr + group + 1, mask=exists, other=0) - first_page).to(tl.int32)
     last = tl.load(last_page_len + group, mask=exists, other=0).to(tl.int32)
-    q_row = tl.load(q + request.to(tl.int64) * q_b + head * q_h + cols * q_d, mask=cols < D, other=0.0)
+    q_at = request.to(tl.int64) * q_b + head.to(tl.int64) * q_h
+    q_row = tl.load(q + q_at + cols.to(tl.int64) * q_d, mask=cols < D, other=0.0)
     q_row = q_row.to(tl.float32) * scale
     length = tl.where(pages > 0, (pages - 1) * PAGE + last, 0)
     share = tl.cdiv(tl.cdiv(length, BLOCK_N), tl.num_programs(2)) * BLOCK_N

@@ -102,12 +102,13 @@ def attend_shared_kernel(
     kv_head = tl.program_id(1)
     split = tl.program_id(2)
     cols = tl.arange(0, BLOCK_D)
+    cols_wide = cols[None, :].to(tl.int64)
     keys = tl.arange(0, BLOCK_N)
 
     live_row = row < (B - first) * G
     q += first.to(tl.int64) * q_b + kv_head.to(tl.int64) * G * q_h
     q_at = (row // G).to(tl.int64) * q_b + (row % G).to(tl.int64) * q_h
-    q_rows = tl.load(q + q_at[:, None] + cols[None, :] * q_d, mask=live_row[:, None] & (cols < D)[None, :], other=0.0)
+    q_rows = tl.load(q + q_at[:, None] + cols_wide * q_d, mask=live_row[:, None] & (cols < D)[None, :], other=0.0)
 
     m = tl.full([BLOCK_M], float("-inf"), tl.float32)
     l = tl.zeros([BLOCK_M], tl.float32)
@@ -116,8 +117,8 @@ def attend_shared_kernel(
     begin = split * share
     end = tl.minimum(begin + share, P)
     whole = begin + tl.maximum(end - begin, 0) // BLOCK_N * BLOCK_N
-    at_k = k + kv_head.to(tl.int64) * k_h + cols[None, :] * k_d
-    at_v = v + kv_head.to(tl.int64) * v_h + cols[None, :] * v_d
+    at_k = k + kv_head.to(tl.int64) * k_h + cols_wide * k_d
+    at_v = v + kv_head.to(tl.int64) * v_h + cols_wide * v_d
     for start in range(begin, whole, BLOCK_N):
         key = (start + keys).to(tl.int64)[:, None]
         k_tile = load_tile(at_k + key * k_n, keys < BLOCK_N, cols < D, False, D == BLOCK_D, "")
@@ -152,7 +153,8 @@ def load_pages(kv, page, key, kv_head, kv_p, kv_2, kv_n, kv_h, kv_d, end, PAGE: 
                BLOCK_D: tl.constexpr, MASKED: tl.constexpr, KEEP: tl.constexpr):  # fmt: skip
     """Tiles of K and V [BLOCK_N, BLOCK_D] for keys key[BLOCK_N] on pages page[BLOCK_N]. KEEP: an eviction policy."""
     cols = tl.arange(0, BLOCK_D)
-    at = (page * kv_p + (key % PAGE).to(tl.int64) * kv_n + kv_head * kv_h)[:, None] + cols[None, :] * kv_d
+    row = page * kv_p + (key % PAGE).to(tl.int64) * kv_n + kv_head.to(tl.int64) * kv_h
+    at = row[:, None] + cols[None, :].to(tl.int64) * kv_d
     k_tile = load_tile(kv + at, key < end, cols < D, MASKED, D == BLOCK_D, KEEP)
     v_tile = load_tile(kv + at + kv_2, key < end, cols < D, MASKED, D == BLOCK_D, KEEP)
     return k_tile, v_tile
@@ -189,6 +191,7 @@ def attend_paged_kernel(
     cols = tl.arange(0, BLOCK_D)
     keys = tl.arange(0, BLOCK_N)
     live_col = cols < D
+    cols_wide = cols[None, :].to(tl.int64)
 
     # Rows first_row to end_row attend; rows up to last_row are this program's to write. They differ where requests
     # are in no group: those before the first belong to the slots before it, those after the last to the last's.
@@ -212,8 +215,8 @@ def attend_paged_kernel(
         live_row = rows < last_row
         request = (rows // G).to(tl.int64)
         head = kv_head * G + rows % G
-        q_at = request * q_b + head * q_h
-        q_rows = tl.load(q + q_at[:, None] + cols[None, :] * q_d, mask=live_row[:, None] & live_col[None, :], other=0.0)
+        q_at = request * q_b + head.to(tl.int64) * q_h
+        q_rows = tl.load(q + q_at[:, None] + cols_wide * q_d, mask=live_row[:, None] & live_col[None, :], other=0.0)
 
         first_page = tl.load(indptr + group)
         pages = (tl.load(indptr + group + 1) - first_page).to(tl.int32)
