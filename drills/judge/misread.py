@@ -30,6 +30,7 @@ def misread(exercise: Exercise, args: Args, shown: Comparison) -> str:
     written = {output.inplace for output in exercise.outputs}
     tensors = {name: one for name, one in zip(parameters(exercise), args, strict=False) if isinstance(one, Tensor)}
     read = [name for at, name in enumerate(parameters(exercise)) if name in tensors and at not in written]
+    read = [name for name in read if tensors[name].dtype not in (torch.int32, torch.int64)]  # oracles trust tables
     if sum(one.numel() for one in tensors.values()) > LARGEST:
         return ""
     alone = [[name] for name in read]
@@ -37,7 +38,7 @@ def misread(exercise: Exercise, args: Args, shown: Comparison) -> str:
     for names in (*alone, *(names for names in together if len(names) > 1)):
         for taken, says in readings(names, tensors):
             seen = {name: _read(tensors[name], strides) for name, strides in taken.items()}
-            if None in seen.values():
+            if any(one is None for one in seen.values()):
                 continue
             others = [seen.get(name, value) for name, value in zip(parameters(exercise), args, strict=False)]
             if explains(exercise, (*others, *args[len(others) :]), shown):

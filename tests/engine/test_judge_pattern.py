@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from drills import judge
-from drills.lessons import l1_online_softmax, l2_mlo_merge, l3_lse_bases
+from drills.lessons import l1_online_softmax, l2_mlo_merge, l3_lse_bases, l5_cascade
 from drills.lessons.l4_merge_states import LESSON
+from drills.report.causes import of_failure
 from drills.report.model import Failure
 
 LSE2 = l3_lse_bases.LESSON.exercise("lse2")
@@ -223,3 +224,20 @@ def test_a_mistake_with_strides_says_what_was_taken_in_the_case_that_is_shown():
     told = judge.named(failure, LESSON, mistake)
     assert told.likely == failure.likely and told.mistake == "strides_ignored" and told.read
     assert judge.named(Failure("wrong_value", "edge", likely="All is wrong"), LESSON, mistake).likely == mistake.says
+
+
+def test_a_table_is_not_read_by_other_strides():
+    """An oracle looks up whatever page it is told."""
+    paged = l5_cascade.LESSON.exercise("attend_paged")
+    rng = torch.Generator().manual_seed(7)
+    indices = torch.tensor([2, -(10**9), 0, 10**9, 1])[::2]
+    cache, q = torch.randn(3, 2, 4, 1, 8, generator=rng), torch.randn(2, 1, 8, generator=rng)
+    args = q, cache, torch.tensor([0, 2, 3]), indices, torch.tensor([3, 4])
+    v, s = paged.oracle(*args)
+    wrong = v.float() + 1 + torch.rand(v.shape, generator=rng)
+    assert "stride" not in judge.values(paged, args, (wrong, s.float())).likely
+
+
+def test_causes_of_a_class_are_counted_without_the_strides_of_a_case():
+    failure = Failure("wrong_value", "edge", likely=read_by(2, lambda own: (24, 8, 1), 2), mistake="strides_ignored")
+    assert of_failure("l4_merge_states", failure).says == "v_b was read with a stride that is not its own"
