@@ -33,9 +33,8 @@ def misread(exercise: Exercise, args: Args, shown: Comparison) -> str:
     read = [name for name in read if tensors[name].dtype not in (torch.int32, torch.int64)]  # oracles trust tables
     if sum(one.numel() for one in tensors.values()) > LARGEST:
         return ""
-    alone = [[name] for name in read]
-    together = [[other for other in read if tensors[other].shape == tensors[name].shape] for name in read]
-    for names in (*alone, *(names for names in together if len(names) > 1)):
+    alike = {tensors[name].shape: [one for one in read if tensors[one].shape == tensors[name].shape] for name in read}
+    for names in (*([name] for name in read), *(many for many in alike.values() if len(many) > 1)):
         for taken, says in readings(names, tensors):
             seen = {name: _read(tensors[name], strides) for name, strides in taken.items()}
             if any(one is None for one in seen.values()):
@@ -53,7 +52,8 @@ def readings(names: Sequence[str], tensors: dict[str, Tensor]) -> Iterator[tuple
     who = f"{names[0]} was" if len(names) == 1 else f"{' and '.join(names)} were each"
     differ = [{tensors[one].stride(axis) for one in names} != {packed[axis]} for axis in range(first.dim())]
     odd = [axis for axis, n in enumerate(first.shape) if n > 1 and differ[axis]]
-    for axes in (axes for count in range(1, len(odd) + 1) for axes in combinations(odd, count)):
+    counts = sorted({1, 2, len(odd)} & set(range(1, len(odd) + 1)))  # one or two are forgotten, or all
+    for axes in (axes for count in counts for axes in combinations(odd, count)):
         taken = {name: _mixed(tensors[name].stride(), packed, axes) for name in names}
         if len(axes) == 1:
             what = f"stride({axes[0]}) is {first.stride(axes[0])}, and {packed[axes[0]]} was taken"
