@@ -3,12 +3,15 @@
 They are what is exported from programs, and what operations make of tensors that have no values (device "meta"). They
 are loaded all together and in torch's own order as soon as anything more of torch is, by whoever it is: its modules
 lean on one another in more ways than they say. Only for versions of torch that are known to do without until then.
+
+With any version, Python's look for the module that a piece of torch is defined in is made short meanwhile.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
@@ -73,7 +76,8 @@ def without_parts() -> Iterator[None]:
     held = {} if "torch" in sys.modules else dict(_stand_ins())
     sys.modules.update(held)
     try:
-        yield
+        with frames_at_hand():
+            yield
         if held and "torch" in sys.modules:
             importlib.import_module(NEEDED)
     finally:
@@ -82,6 +86,26 @@ def without_parts() -> Iterator[None]:
                 del sys.modules[name]
         if held and "torch" in sys.modules:
             _wait(sys.modules["torch"])
+
+
+@contextlib.contextmanager
+def frames_at_hand() -> Iterator[None]:
+    """Within, `inspect` takes a frame's module from the frame. It looks where each module's file really is otherwise.
+
+    Torch asks it a few times while it is loaded: 0.04 s.
+    """
+    searching = inspect.getmodule
+
+    def getmodule(part: Any, _filename: str | None = None) -> ModuleType | None:
+        known = sys.modules.get(part.f_globals.get("__name__", "")) if inspect.isframe(part) else None
+        return known or searching(part, _filename)
+
+    inspect.getmodule = getmodule
+    try:
+        yield
+    finally:
+        if inspect.getmodule is getmodule:
+            inspect.getmodule = searching
 
 
 def _stand_ins() -> Iterator[tuple[str, StandIn]]:
