@@ -275,11 +275,13 @@ class Plan:
     def open(self, only: str | None = None, going_on: str | None = None) -> list[tuple[Entry, int, Depth]]:
         """What is wanted and neither known nor given out. only: of this exercise.
 
-        going_on: the exercise that launches more, perhaps larger ones: nothing of it goes past the front end yet.
+        going_on: the exercise that launches more, perhaps larger ones: nothing of it goes past the front end yet, and
+        what others launched of its kernels does so last.
         """
         mine = self._of(only) if only is not None else set(map(id, self.entries.values()))
         unsettled = self._of(going_on) if going_on is not None else ()
-        return [
+        growing = {one.kernel for one in self.exercises.get(going_on, {}).values()}
+        found = [
             (entry, arch, depth)
             for entry, arch, depth in self.wanted(only)
             if id(entry) in mine
@@ -287,6 +289,7 @@ class Plan:
             and not entry.has(arch, depth)
             and (arch, depth) not in entry.asked
         ]
+        return sorted(found, key=lambda one: one[2] > Depth.FRONT and one[0].kernel in growing)
 
     def next(self, only: str | None = None, going_on: str | None = None) -> Compilation | None:
         """The first of what is open, None if there is nothing for now. Settles what needs no asking."""
