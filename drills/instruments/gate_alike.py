@@ -73,7 +73,13 @@ class View:
 
 
 def view(text: Text, spec: Spec) -> View:
-    """Of a launch of a kernel in this file."""
+    """Of a launch of a kernel in this file. One in four is another's but for alignment, warps and stages."""
+    if spec.front not in text.views:
+        text.views[spec.front] = _view(text, spec)
+    return text.views[spec.front]
+
+
+def _view(text: Text, spec: Spec) -> View:
     group = json.dumps([spec.kernel, spec.line, spec.options, spec.closure, spec.names], sort_keys=True)
     kinds = _kinds(spec)
     try:

@@ -65,3 +65,9 @@ def file_of(text: Text) -> File:
 def body_of(function: ast.FunctionDef, file: File) -> Body:
     """This function of the file."""
     return Body(function, file)
+
+
+@functools.lru_cache(maxsize=1024)
+def mentioned(node: ast.AST) -> frozenset[str]:
+    """The names in a piece of text."""
+    return frozenset(one.id for one in ast.walk(node) if isinstance(one, ast.Name))

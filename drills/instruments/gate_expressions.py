@@ -6,7 +6,7 @@ import ast
 import operator
 from typing import TYPE_CHECKING, Any
 
-from drills.instruments.gate_bodies import body_of
+from drills.instruments.gate_bodies import body_of, mentioned
 from drills.instruments.gate_kinds import OTHER, RANGE, SHAPE, TENSOR, TYPES, Kind, Known, Unclear, mixed
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ class Expressions:
 
     def sides(self, node: ast.expr, kind: Any) -> None:
         """The extents of a tensor. A name from outside the function may be any."""
-        if any(isinstance(one, ast.Name) and one.id not in self.kinds for one in ast.walk(node)):
+        if any(name not in self.kinds for name in mentioned(node)):
             self.walk.strict = True
         for part, one in enumerate(kind) if isinstance(kind, tuple) else ((RANGE, kind),):
             if not isinstance(one, Known) or type(one.value) is not int:

@@ -11,6 +11,7 @@ import functools
 import re
 from collections.abc import Iterator
 from types import CodeType
+from typing import Any
 
 from drills.instruments.meant import digest
 
@@ -21,7 +22,10 @@ GIVES = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.NamedExpr, ast.w
 
 
 class Text:
-    """The text of one file, with these bytes. bound: names that something else than a function has there."""
+    """The text of one file, with these bytes. bound: names that something else than a function has there.
+
+    views: what Triton's front end sees of launches of its kernels (see `gate_alike`).
+    """
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -36,6 +40,7 @@ class Text:
         self.says_eight = b"int8" in data
         self.found: dict[tuple[int, re.Pattern[str]], bool] = {}
         self.reaches: dict[int, list[ast.FunctionDef]] = {}
+        self.views: dict[str, Any] = {}
 
     @functools.cached_property
     def codes(self) -> dict[tuple[str, int], set[str]]:
