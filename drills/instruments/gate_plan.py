@@ -171,7 +171,7 @@ class Plan:
         self.largest: dict[tuple[str, str, int], list[Entry]] = {}
         self.halves: dict[tuple[str, str, int, int], list[Entry]] = {}
         self.exercises: dict[str, dict[tuple[str, str], Entry]] = {}
-        self.fronts: dict[str, tuple[Any, list[Entry]]] = {}
+        self.fronts: dict[str, tuple[tuple, list[Entry]]] = {}
         self.strikes: Counter = Counter()
         self.unloadable: dict[str, Any] = {}
 
@@ -260,9 +260,13 @@ class Plan:
         same = [one for one in mine if one.plain or one.multiplies]
         newer = [one for one in same if (id(one), ARCHS[0]) in best and one not in whole]
         asked = [one for one in mine if front in one.asked or front in one.done]
+        settled = (len(mine), *map(id, (*whole, *newer)))
+        before, chosen = self.fronts.get(exercise, ((), []))
+        if before[:1] == (settled,) and all(one in asked for one in chosen):
+            return chosen  # what others have been taken meanwhile can only make it more than enough
         others = self._passed(mine)
-        state = (len(mine), *map(id, (*whole, *newer, *asked, *others)))
-        if self.fronts.get(exercise, (None,))[0] != state:
+        state = settled, *map(id, (*asked, *others))
+        if before != state:
             self.fronts[exercise] = state, _enough(mine, whole, newer, asked, others)
         return self.fronts[exercise][1]
 
@@ -278,22 +282,29 @@ class Plan:
         going_on: the exercise that launches more, perhaps larger ones: nothing of it goes past the front end yet, and
         what others launched of its kernels does so last.
         """
+        return list(self._open(only, going_on))
+
+    def _open(self, only: str | None, going_on: str | None) -> Iterator[tuple[Entry, int, Depth]]:
+        """The same, one by one: most often the first is all that is asked for."""
         mine = self._of(only) if only is not None else set(map(id, self.entries.values()))
         unsettled = self._of(going_on) if going_on is not None else ()
         growing = {one.kernel for one in self.exercises.get(going_on, {}).values()}
-        found = [
-            (entry, arch, depth)
-            for entry, arch, depth in self.wanted(only)
-            if id(entry) in mine
-            and not (depth > Depth.FRONT and id(entry) in unsettled)
-            and not entry.has(arch, depth)
-            and (arch, depth) not in entry.asked
-        ]
-        return sorted(found, key=lambda one: one[2] > Depth.FRONT and one[0].kernel in growing)
+        last = []
+        for entry, arch, depth in self.wanted(only):
+            further = depth > Depth.FRONT
+            if id(entry) not in mine or (further and id(entry) in unsettled):
+                continue
+            if entry.has(arch, depth) or (arch, depth) in entry.asked:
+                continue
+            if further and entry.kernel in growing:
+                last.append((entry, arch, depth))
+            else:
+                yield entry, arch, depth
+        yield from last
 
     def next(self, only: str | None = None, going_on: str | None = None) -> Compilation | None:
         """The first of what is open, None if there is nothing for now. Settles what needs no asking."""
-        for entry, arch, depth in self.open(only, going_on):
+        for entry, arch, depth in self._open(only, going_on):
             entry.asked.add((arch, depth))
             known = self._foregone(entry)
             if known is None:

@@ -231,6 +231,14 @@ def test_machine_code_waits_until_its_exercise_launches_no_more():
     assert made.next().depth is FULL
 
 
+def test_a_kernel_that_the_exercise_under_way_launches_too_comes_last():
+    made = plan(spec(), replace(spec(), kernel="another"))
+    made.add("y", entry(spec(signature={"B": (C, 64)})))
+    deep = [(one.spec.kernel, arch) for one, arch, depth in made.open(going_on="y") if depth is FULL]
+    assert deep == [("another", 90), ("another", 80), ("copies_rows", 90), ("copies_rows", 80)]
+    assert [one.spec.kernel for one, _, _ in made.open()][0] == "copies_rows"
+
+
 def test_a_refusal_by_the_front_end_needs_no_machine_code():
     one = entry(spec())
     one.settle(80, FRONT, {"ok": False, "error": "no"})
