@@ -306,6 +306,11 @@ def workspace(q: torch.Tensor, parts: int) -> tuple[torch.Tensor, torch.Tensor]:
     return v, torch.empty(v.shape[:3], dtype=torch.float32, device=q.device)
 
 
+def merge_parts(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Merge v[B, parts, Hq, D] with s[B, parts, Hq] where all are written: one part is the result as it is."""
+    return (v[:, 0], s[:, 0]) if v.shape[1] == 1 else merge_states(v, s, torch.float32)
+
+
 def launch_shared(q, k, v, scale, v_out, s_out) -> None:
     """Attend to the shared keys; v_out and s_out are slices [:, a:b] of a workspace, one state a split."""
     batch, heads, dim = q.shape
@@ -352,7 +357,7 @@ def attend_shared(
     scale = q.shape[2] ** -0.5 if scale is None else scale
     states = workspace(q, shared_splits(q, k))
     launch_shared(q, k, v, scale, *states)
-    return merge_states(*states, torch.float32)
+    return merge_parts(*states)
     # END SOLUTION
 
 
@@ -376,7 +381,7 @@ def attend_paged(
     level = (None, indptr, indices, last_page_len)
     states = workspace(q, paged_splits(q, kv_cache, level))
     launch_paged(q, kv_cache, level, scale, *states)
-    return merge_states(*states, torch.float32)
+    return merge_parts(*states)
     # END SOLUTION
 
 
