@@ -54,6 +54,9 @@ class Calls(Protocol):
     def call(self, call: Call) -> Reply:
         """Make one call."""
 
+    def dismiss(self) -> None:
+        """Begin to end it: no more calls are expected."""
+
     def close(self) -> None:
         """End it."""
 
@@ -154,6 +157,7 @@ class LessonRun:
         """Waits for the gate; the first launch of the exercise that does not compile."""
         if self.gate is None:
             return None
+        self.worker.dismiss()  # compile tests come last: it ends while the gate goes on
         self.reports[exercise] = self.gate.reports(exercise, GATE_SECONDS)
         if not self.reports[exercise] and not self.instruments_on:
             self.gate_off = self.gate_off or "launches are not seen here: the recorder is off"

@@ -81,6 +81,7 @@ class Worker:
         self.loading: Loaded | None = None
         self.nonce = ""
         self.text: bytes | None = None
+        self.done = False
 
     def start(self) -> None:
         """Fork the process and let it begin to load, without waiting for it."""
@@ -100,6 +101,7 @@ class Worker:
             os.close(writing)
         self.channel = Channel(here, reading, key)
         self.loading = None
+        self.done = False
 
     def load(self) -> Loaded:
         """Wait until the graded file is loaded. Raises GraderFailed if the grader's own part of the start fails."""
@@ -112,7 +114,7 @@ class Worker:
 
     def call(self, call: Call) -> Reply:
         """Call a graded function. A file that does not load gives a Reply that says so."""
-        if self.child is not None and self.child.ended() is not None:
+        if self.child is not None and (self.done or self.child.ended() is not None):
             self.close()
         loaded = self.load()
         if loaded.raised or loaded.death:
@@ -131,6 +133,12 @@ class Worker:
             reply = Reply(death=outcome.malformed(error))
         reply.printed = self._bury() if reply.death else self.channel.take_printed()
         return reply
+
+    def dismiss(self) -> None:
+        """No more calls are expected: have the process end, without waiting for it."""
+        if self.child is not None and not self.done:
+            self.done = True
+            self.nursery.kill(self.child.number)
 
     def close(self) -> None:
         """End the process, if there is one."""

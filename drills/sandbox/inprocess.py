@@ -55,5 +55,8 @@ class InProcess:
         except wire.Malformed as error:
             return Reply(death=outcome.malformed(error))
 
+    def dismiss(self) -> None:
+        """There is no process to end."""
+
     def close(self) -> None:
         """Nothing to end."""

@@ -75,6 +75,15 @@ def test_one_process_serves_many_calls(worker):
     assert [call(worker, "count").results for _ in range(3)] == [1, 2, 3]
 
 
+def test_who_is_dismissed_ends_and_is_replaced_if_there_is_a_call_after_all(worker, nursery):
+    call(worker, "count")
+    worker.dismiss()
+    assert call(worker, "count").results == 1
+    worker.dismiss()
+    worker.close()
+    assert survivors(nursery) == []
+
+
 DEATHS = {
     "leave": ((0,), "exit", "your code ended the process (exit code 0) before it answered: remove the exit"),
     "read_wildly": ((), "crash", "your kernel read outside a tensor and the process died (SIGSEGV)"),

@@ -1,6 +1,7 @@
 """From a request to a grade: what counts as passed, failed, not started and not run."""
 
 import gc
+import inspect
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import tiny_lesson
 from drills import graded_tests, session
 from drills.report.model import LEVELS
 from drills.report.verdict import exit_code
+from drills.sandbox import later
 from drills.sandbox.nursery import Nursery
 
 LOOP = ("    y = torch.empty_like(x)\n", "    while True: pass\n")
@@ -97,6 +99,16 @@ def test_operations_without_values_are_there_once_asked_for():
     text = "import torch.export\nx = torch.empty(2, 3, device='meta'); print(*torch.logsumexp(x, 1).shape)\n"
     text += "print(torch.export.export(torch.nn.Linear(2, 3), (torch.ones(1, 2),)).graph is not None)"
     assert printed_with_torch(text) == ["2", "True"]
+
+
+def test_a_frame_s_module_is_at_hand_while_torch_is_loaded():
+    searching, frame = inspect.getmodule, inspect.currentframe()
+    with later.frames_at_hand():
+        assert inspect.getmodule is not searching
+        assert inspect.getmodule(frame).__name__ == __name__
+        assert inspect.getmodule(Path.mkdir) is sys.modules[Path.mkdir.__module__]
+        assert inspect.getmodule(3) is None
+    assert inspect.getmodule is searching
 
 
 def test_a_process_that_has_torch_keeps_its_collector(grade):
