@@ -127,8 +127,25 @@ def test_a_table_line_has_the_ratio_to_the_solution():
     rows = [Row("l4_x", "f", "S=1", "float16", who, graph=time) for who, time in (("solution", 10.0), ("other", 12.0))]
     lines = [table.line(row, rows) for row in rows]
     assert lines[0].endswith("1.00") and lines[1].endswith("1.20")
-    assert "S=1" in lines[0] and "S=1" not in lines[1]
+    assert "S=1 · float16" in lines[0] and "S=1" not in lines[1]
     assert "not timed: ValueError" in table.line(replace(rows[0], error="ValueError: no"), rows)
+
+
+def test_a_table_keeps_to_80_columns_and_its_columns_to_their_headings():
+    times = {"graph": 12722.24, "graph_low": 12139.4, "graph_high": 13281.1, "eager": 13563.6, "floor": 1251.9}
+    shape = "Hkv=32 B=256 keys=8192+1024+128"
+    row = Row("l5_x", "multi_level_cascade", shape, "bfloat16", "FlashInfer cascade", bytes=4 << 30, **times)
+    first, second = table.line(row, [row]).split("\n")
+    assert first == " Hkv=32 B=256 keys=8192+1024+128 · bfloat16 · floor 1251.9 µs"
+    heading = table.heading(row).split("\n")[-1]
+    assert len(heading) == 80 and len(second.rstrip()) <= 80
+    for name, figure in (
+        ("device", " 12722.2"),
+        ("10–90 %", "12139.4–13281.1"),
+        ("eager", " 13563.6"),
+        ("share", " 0.10"),
+    ):
+        assert heading.index(name) + len(name) == second.index(figure) + len(figure)
 
 
 def test_the_plot_has_a_panel_an_exercise_and_a_name_a_function():
