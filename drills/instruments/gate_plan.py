@@ -210,8 +210,8 @@ class Plan:
     def wanted(self, only: str | None = None) -> Iterator[tuple[Entry, int, Depth]]:
         """(entry, arch, depth) of all that should become known: front ends first, then what goes furthest.
 
-        The longest come first, so that two processes end at about the same time. only: of this exercise, and perhaps
-        of others.
+        The longest come first, products among them, so that two processes end at about the same time. only: of this
+        exercise, and perhaps of others.
         """
         first = self._first()
         best = {
@@ -227,7 +227,7 @@ class Plan:
                     seen.add(id(entry))
                     yield entry, FRONT_ARCH, Depth.FRONT
         further = [(entry, arch) for entry in self.entries.values() for arch in ARCHS if (id(entry), arch) in best]
-        for entry, arch in sorted(further, key=lambda one: -best[id(one[0]), one[1]]):
+        for entry, arch in sorted(further, key=lambda one: (-best[id(one[0]), one[1]], not one[0].multiplies)):
             yield entry, arch, best[id(entry), arch]
 
     def _depth(self, entry: Entry, arch: int, first: bool) -> Depth:
