@@ -3,6 +3,9 @@
 Each case returns numbers, chosen to be exact; what is right stands in `test_instruments_interpreter`.
 """
 
+import linecache
+import traceback
+
 import torch
 import triton
 import triton.language as tl
@@ -378,6 +381,22 @@ def numpy_is_not_put_into_the_module():
         injected_kernel[(1,)](torch.zeros(1))
     except Exception as error:
         return type(error).__name__
+    return "ran"
+
+
+@triton.jit
+def misnamed_kernel(o_ptr):
+    start = -maths.inf  # noqa: F821  here
+    tl.store(o_ptr, start)
+
+
+@case
+def errors_stand_on_their_own_line():
+    try:
+        misnamed_kernel[(1,)](torch.zeros(1))
+    except NameError as error:
+        lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == __file__]
+        return linecache.getline(__file__, lines[-1]).endswith("here\n")
     return "ran"
 
 

@@ -47,6 +47,7 @@ RIGHT = {
     "kernel_with_heuristics": (SAME, [1.0, 1.0, 1.0]),
     "inverted_unsigned": (CRASHES, [254]),
     "numpy_is_not_put_into_the_module": (WRONG, "NameError"),
+    "errors_stand_on_their_own_line": (CRASHES, True),
     "errors_keep_their_type": (WRONG, "ValueError"),
     "launch_options_are_checked": (WRONG, "'Keyword argument num_warp was specified but unrecognised'"),
     "grid_is_checked": (CRASHES, "grid[0] is 2.5"),

@@ -78,12 +78,12 @@ def rewritten(function: Callable) -> CodeType | None:
     if not isinstance(definition, ast.FunctionDef):
         return None
     _bare(definition)
+    ast.increment_lineno(tree, first - 1)  # while no node stands in two places, which would move it twice
     learners = not code.co_filename.startswith(sources.TRITON)
     if learners:
         _stay_outside(definition)
     Rewriter(learners).visit(definition)
     ast.fix_missing_locations(tree)
-    ast.increment_lineno(tree, first - 1)
     code = compile(tree, filename=function.__code__.co_filename, mode="exec", dont_inherit=True)
     return next(const for const in code.co_consts if isinstance(const, CodeType))
 
