@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
+import difflib
 import importlib.machinery
 import importlib.util
 import io
@@ -10,13 +12,15 @@ import linecache
 import sys
 import traceback
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 from drills.instruments.interpreter import syntax
 from drills.instruments.notes import Finding
 
 MESSAGE_LIMIT = 2000
+ALIKE = 0.8
+"""How far a name must agree with another (`difflib`) for that to be named: maxmum and maximum do, log1p and log not."""
 
 
 def load(file: Path, text: bytes | None = None) -> ModuleType:
@@ -54,7 +58,8 @@ def describe(error: BaseException, file: Path) -> dict[str, Any]:
     line = next((line for one in reversed(chain) if (line := _line(one, file)) is not None), None)
     root = chain[-1]
     source = linecache.getline(str(file), line).strip() if line else ""
-    return {"type": type(root).__name__, "message": _message(root), "line": line, "source": source}
+    message = _message(root) + _meant(root, file)
+    return {"type": type(root).__name__, "message": message, "line": line, "source": source}
 
 
 def finding(error: BaseException) -> Finding | None:
@@ -74,8 +79,28 @@ def _chain(error: BaseException) -> list[BaseException]:
 def _line(error: BaseException, file: Path) -> int | None:
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return error.lineno
-    lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == str(file)]
+    lines = [line for _, line in _frames(error, file)]
     return lines[-1] if lines else None
+
+
+def _frames(error: BaseException, file: Path) -> list[tuple[FrameType, int]]:
+    """The frames of the learner's own functions that the exception went through, the innermost last, with the line."""
+    return [(one, line) for one, line in traceback.walk_tb(error.__traceback__) if one.f_code.co_filename == str(file)]
+
+
+def _meant(error: BaseException, file: Path) -> str:
+    """ ". Did you mean: 'm_new'?", as Python says where nobody catches the exception; "" if nothing is called alike."""
+    with contextlib.suppress(Exception):  # whatever the names belong to may be the learner's own
+        known: set[str] = set()
+        if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
+            for frame, _ in _frames(error, file)[-1:]:
+                code = frame.f_code  # a kernel's frame shows no values, but its code says what it calls them
+                known |= {*code.co_varnames, *code.co_cellvars, *code.co_freevars, *frame.f_globals, *dir(builtins)}
+        elif isinstance(error, AttributeError) and error.name:
+            known |= {*dir(error.obj if isinstance(error.obj, ModuleType) else type(error.obj))}
+        alike = difflib.get_close_matches(error.name, [one for one in known if one[0] != "_"], 1, ALIKE)
+        return f". Did you mean: '{alike[0]}'?" if alike else ""
+    return ""
 
 
 def _message(error: BaseException) -> str:

@@ -213,6 +213,13 @@ def inner(x):
     raise ValueError("bad \x1b[31mx\x1b[0m")
 
 
+def mistype(what):
+    block = torch.zeros(1)
+    if what == "a name":
+        return blok  # noqa: F821
+    return torch.zeross(1) if what == "a function" else block.shap
+
+
 def quit_politely():
     sys.exit(3)
 

@@ -230,6 +230,11 @@ def test_exceptions_show_the_learners_own_line(worker):
     assert raised.source.startswith("raise ValueError(")
 
 
+@pytest.mark.parametrize("what, meant", [("a name", "block"), ("a function", "zeros"), ("an attribute", "shape")])
+def test_a_name_that_nothing_has_comes_with_the_one_that_is_most_like_it(worker, what, meant):
+    assert call(worker, "mistype", what).raised.message.endswith(f". Did you mean: '{meant}'?")
+
+
 @pytest.mark.parametrize(
     "name, kind",
     [
