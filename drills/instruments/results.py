@@ -90,6 +90,11 @@ def checked(
 UNWRITTEN = "Some program must store every element: check the grid, and the mask of the store."
 NOT_LAUNCHED = "No kernel was launched: the function does that, with a grid, kernel[(programs,)](...)."
 NOT_FILLED = "No kernel was launched. An input of size 0 needs none, but then the result must be filled: torch.full."
+NOT_STORED = "No program stored anything there: is there a tl.store to it, after the loop, and is its mask ever true?"
+NOT_ENTERED = (
+    "No program stored anything there: with an input of size 0 a loop over it never runs. Store after the loop, or "
+    "fill the result: torch.full."
+)
 UNWRITTEN_STRIDES = (
     "The result is not contiguous: store with its strides. torch.empty_like keeps those of its argument, torch.empty "
     "makes it contiguous."
@@ -108,7 +113,7 @@ def written(name: str, tensor: torch.Tensor, provenance: Provenance, shortcut: b
             Finding(
                 "unwritten",
                 f"{what}: {len(missing)} of {numel(tensor)} elements {are} never written, the first at [{index}]",
-                likely=UNWRITTEN if tensor.is_contiguous() else UNWRITTEN_STRIDES,
+                likely=_unwritten(tensor, bool((flags & KERNEL).any()), shortcut),
                 expected="every element written",
             )
         ]
@@ -119,6 +124,13 @@ def written(name: str, tensor: torch.Tensor, provenance: Provenance, shortcut: b
         got = f"{what}: {foreign} of {numel(tensor)} elements were computed outside the launched kernels"
         return [Finding("not_triton", got, likely=ALLOWED)]
     return []
+
+
+def _unwritten(tensor: torch.Tensor, stored: bool, shortcut: bool) -> str:
+    """What to do about a result that is not written everywhere. stored: a kernel wrote some of it."""
+    if not stored:
+        return NOT_ENTERED if shortcut else NOT_STORED
+    return UNWRITTEN if tensor.is_contiguous() else UNWRITTEN_STRIDES
 
 
 def shared(results: dict[str, torch.Tensor], inputs: dict[str, torch.Tensor], launched: bool) -> list[Finding]:

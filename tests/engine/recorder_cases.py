@@ -483,6 +483,28 @@ def nothing_is_launched():
     return seen(lambda x: torch.empty_like(x), {"x": torch.ones(3)})
 
 
+@triton.jit
+def store_in_the_loop_kernel(o_ptr, N, B: tl.constexpr):
+    for _ in range(0, N, B):
+        tl.store(o_ptr + tl.program_id(0), 1.0)
+
+
+def stored_in_the_loop(x, steps):
+    o = torch.empty(2)
+    store_in_the_loop_kernel[(2,)](o, steps, 4)
+    return o
+
+
+@case
+def a_kernel_that_stores_nothing():
+    return seen(lambda x: stored_in_the_loop(x, 0), {"x": torch.ones(2, 3)})
+
+
+@case
+def a_loop_that_an_input_of_size_0_does_not_enter():
+    return seen(lambda x: stored_in_the_loop(x, x.shape[1]), {"x": torch.ones(2, 0)})
+
+
 @case
 def a_copy_of_an_input():
     return seen(lambda x: x.clone(), {"x": torch.ones(3)})

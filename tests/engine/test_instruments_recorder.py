@@ -99,6 +99,12 @@ FOUND = {
     "an_input_of_size_0_and_a_result_that_is_not_filled": [
         ("unwritten", "result 0[2]: 2 of 2 elements are never written, the first at [0]")
     ],
+    "a_kernel_that_stores_nothing": [
+        ("unwritten", "result 0[2]: 2 of 2 elements are never written, the first at [0]")
+    ],
+    "a_loop_that_an_input_of_size_0_does_not_enter": [
+        ("unwritten", "result 0[2]: 2 of 2 elements are never written, the first at [0]")
+    ],
     "a_size_of_1_without_a_kernel": [
         ("not_triton", "result 0[1, 3] was written by no launched kernel; none was launched for v[1, 3]")
     ],
@@ -154,6 +160,10 @@ STRIDED = "It is not contiguous: multiply each index by its stride, or use .cont
 
 LIKELY = {
     "nothing_is_launched": "No kernel was launched: the function does that, with a grid, kernel[(programs,)](...).",
+    "a_kernel_that_stores_nothing": "No program stored anything there: is there a tl.store to it, after the loop, and "
+    "is its mask ever true?",
+    "a_loop_that_an_input_of_size_0_does_not_enter": "No program stored anything there: with an input of size 0 a loop "
+    "over it never runs. Store after the loop, or fill the result: torch.full.",
     "an_input_of_size_0_and_a_result_that_is_not_filled": "No kernel was launched. An input of size 0 needs none, but "
     "then the result must be filled: torch.full.",
     "a_row_read_past_its_end": "The block is BLOCK_D = 128 wide but a row has D = 80: "
