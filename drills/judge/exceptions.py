@@ -149,6 +149,9 @@ OF_TRITON = {
 }  # fmt: skip
 """Names that are often written without their tl."""
 
+LEFT_OUT = "A ... is left: put in what it stands for. Hints leave out what is to be found."
+SHAPE = "A shape is a tuple, also of one size: tl.zeros((BLOCK,), tl.float32). One number needs none: 0.0 will do."
+
 HOST = {"math", "np", "numpy", "torch"}
 
 
@@ -158,6 +161,10 @@ def advice(type_name: str, message: str, within: bool, source: str = "") -> str:
         return "The signature is part of the contract: reset shows the stub's again."
     if type_name == "NameError":
         return _of_name(message)
+    if "ellipsis" in message.lower():
+        return LEFT_OUT
+    if "object is not iterable" in message and re.search(r"\btl\.(zeros|full)\(", source):
+        return SHAPE
     found = next((advice for kind, part, advice in ADVICE if kind == type_name and part in message), "")
     if found == DEVICE and "torch.cuda.get_" in source:
         return ASKS

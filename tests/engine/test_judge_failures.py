@@ -55,6 +55,8 @@ def test_a_finding_calls_results_by_name():
         ("NameError", "name 'exp' is not defined", "write tl.exp"),
         ("NameError", "name 'math' is not defined", "not imported, and no kernel can use it"),
         ("NameError", "name 'tl' is not defined", "import triton.language as tl"),
+        ("AttributeError", "'ellipsis' object has no attribute 'type'", "Hints leave out"),
+        ("TypeError", "cannot convert Ellipsis of type <class 'ellipsis'> to tensor", "Hints leave out"),
         ("TypeError", "'function' object is not subscriptable", "@triton.jit"),
         ("TypeError", "missing a required argument: 'stride_col'", "compare the launch"),
         ("TypeError", "failed to specialize argument of type: builtin_function_or_method", "parentheses"),
@@ -117,6 +119,12 @@ def test_sizes_in_a_message_are_plain_numbers():
 def test_what_asks_for_a_gpu_or_for_files_is_told_that_there_are_none(kind, message, source, words):
     likely = judge.raised(kind, message, "value", line=3, source=source).likely
     assert words in likely and bool(likely) == bool(words)
+
+
+@pytest.mark.parametrize("source, word", [("l = tl.zeros(BLOCK, tl.float32)", "(BLOCK,)"), ("for i in N:", "")])
+def test_a_shape_that_is_no_tuple_is_told_from_other_numbers_that_do_not_iterate(source, word):
+    likely = judge.raised("TypeError", "'int' object is not iterable", "value", line=3, source=source).likely
+    assert word in likely and bool(likely) == bool(word)
 
 
 def test_an_exception_as_the_file_is_loaded_expects_no_result():
