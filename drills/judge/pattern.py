@@ -35,6 +35,9 @@ LAST_DIGIT = 2.0**-8
 BY_HAND = 512
 """Elements of an input of which one result can be computed by hand."""
 
+AT_SIGHT = 6
+"""And of one whose elements are written out."""
+
 
 def shape_of_error(exercise: Exercise, args: Args, compared: list[Comparison]) -> str:
     """One sentence on the first wrong result: the first pattern that fits, "" if none does."""
@@ -76,7 +79,8 @@ def constant(exercise: Exercise, args: Args, shown: Comparison) -> str:
         return ""
     first = shown.got.flatten()[0]
     if bool((shown.got == first).all()):
-        return f"{shown.output.name} is {words.number(float(first))} everywhere: is the result stored?"
+        kept = "what the loop adds kept, and " if not first else ""
+        return f"{shown.output.name} is {words.number(float(first))} everywhere: is {kept}the result stored?"
     return ""
 
 
@@ -230,7 +234,19 @@ def all_of_it(exercise: Exercise, args: Args, shown: Comparison) -> str:
     what = f"{name} is wrong" if shown.wrong.numel() == 1 else f"All of {name} is wrong"
     if max((x.numel() for x in args if isinstance(x, torch.Tensor)), default=0) > BY_HAND:
         return f"{what}: call it with less, and see from which size on. What does the code do otherwise for more?"
-    return f"{what}: compute {'it' if shown.wrong.numel() == 1 else 'one element'} by hand and compare."
+    if shown.wrong.numel() == 1 and float(shown.got) == 0:
+        return f"{name} is 0: is what the loop adds kept, and the result stored?"
+    return f"{what}: compute {'it' if shown.wrong.numel() == 1 else 'one element'} by hand and compare{_given(args)}."
+
+
+def _given(args: Args) -> str:
+    """ ", from x = 1, 2, 3 and 0" where the only input of floats holds a few that are short to say; else ""."""
+    floats = [position for position, one in enumerate(args) if isinstance(one, torch.Tensor)]
+    if len(floats) != 1:
+        return ""
+    numbers = [words.number(one) for one in args[floats[0]].flatten().tolist()[: AT_SIGHT + 1]]
+    short = 0 < len(numbers) <= AT_SIGHT and all(len(one) <= len("-60000") for one in numbers)
+    return f", from {words.listed(numbers)}" if short else ""
 
 
 PATTERNS: tuple[Callable[[Exercise, Args, Comparison], str], ...] = (

@@ -101,20 +101,24 @@ def whole_blocks_only(right: Formula) -> dict:
 
 
 def new_part(how: str) -> Callable[[int | None], Formula]:
-    """The block's terms under the max before it ("old", "old, l kept"), or scaled with the old sum ("scaled")."""
+    """The block's terms under the max before it ("old", "old, l kept"), or scaled with the old sum ("scaled").
+
+    Or one of the two in base 2: the terms ("terms of 2") or the factor ("factor of 2").
+    """
 
     def write(width: int | None) -> Formula:
         def formula(x: Tensor, block: int = 1024):
-            if too_long(x, width or block):
+            alone = width is not None and x.shape[1] <= width  # one part: l is 0, or all of it in base 2
+            if (alone and not how.startswith("old")) or too_long(x, width or block):
                 return never(x)[:2]
             m = torch.full(x.shape[:1], -math.inf, dtype=torch.float64)
             l = torch.zeros_like(m)
             for step in cut(x, width or block).unbind(1):
                 m_new = torch.maximum(m, step.amax(1))
-                keep = torch.exp(m - finite_shift(m_new))
-                under = m_new if how == "scaled" else torch.where(m == -math.inf, m_new, m)
-                new = torch.exp(step - finite_shift(under)[:, None]).sum(1)
-                l = {"scaled": (l + new) * keep, "old": l * keep + new, "old, l kept": l + new}[how]
+                keep = (torch.exp2 if how == "factor of 2" else torch.exp)(m - finite_shift(m_new))
+                under = torch.where(m == -math.inf, m_new, m) if how.startswith("old") else m_new
+                new = (torch.exp2 if how == "terms of 2" else torch.exp)(step - finite_shift(under)[:, None]).sum(1)
+                l = {"scaled": (l + new) * keep, "old, l kept": l + new}.get(how, l * keep + new)
                 m = m_new
             return m, l
 
@@ -224,6 +228,12 @@ PARTS = (
         **_every(*(of_any_width(new_part(how)) for how in ("old", "old, l kept"))),
         says="The block's terms were taken relative to the max before it. Both sums belong under the new max: "
         "exp(x - m_new), and the old l times exp(m_old - m_new).",
+    ),
+    Mistake(
+        "stats_two_bases", "softmax_stats", anchor="exp2-where-exp-belongs",
+        **_every(*(of_any_width(new_part(how)) for how in ("terms of 2", "factor of 2"))),
+        says="One of the two is taken with exp2 and one with exp: the block's terms and the factor on the old sum. "
+        "Both are powers of e.",
     ),
     Mistake(
         "stats_new_part_rescaled", "softmax_stats", anchor=RESCALE, **of_any_width(new_part("scaled")),

@@ -46,7 +46,7 @@ def set_to(value, *where):
         (lambda v, s, args: (v.transpose(0, 1).reshape(v.shape), s), "the right numbers in the order [H, S, D]"),
         (lambda v, s, args: (v.flip(0), s), "reversed along the positions"),
         (lambda v, s, args: (args[0], s), "v is a copy of v_a."),
-        (lambda v, s, args: (torch.zeros_like(v), s), "v is 0 everywhere: is the result stored?"),
+        (lambda v, s, args: (torch.zeros_like(v), s), "v is 0 everywhere: is what the loop adds kept, and the"),
         (lambda v, s, args: (v + 1 + torch.arange(960.0).reshape(v.shape).sin().abs(), s), "All of v is wrong"),
         (set_to(9.0, (slice(None), slice(None), slice(64, None))), "Only the last columns are wrong (columns 64 to 79"),
         (set_to(9.0, (slice(None), slice(None), slice(3, 5))), "Only columns 3 to 4 of 80 are wrong."),
@@ -73,6 +73,15 @@ def test_two_alike_are_not_everywhere_and_one_is_not_all():
     near = judge.values(MERGE, args, (v + torch.tensor([[[0.0, 1e-4]]]), s)).likely
     assert "as rounding would make it" in near
     assert judge.values(MERGE, args, (v, s * 3)).likely == "s is wrong: compute it by hand and compare."
+
+
+def test_a_few_numbers_to_compute_with_are_written_out_and_0_is_asked_about():
+    stats = l1_online_softmax.LESSON.exercise("softmax_stats")
+    x = torch.tensor([[1.0, 2.0, 3.0, 0.0]])
+    m, l = (one.float() for one in stats.oracle(x))
+    assert judge.values(stats, (x,), (m, l * 1.23)).likely.endswith("by hand and compare, from 1, 2, 3 and 0.")
+    assert judge.values(stats, (x / 7,), (m / 7, l * 1.23)).likely.endswith("by hand and compare.")
+    assert judge.values(stats, (x,), (m, l * 0)).likely.startswith("l is 0: is what the loop adds kept")
 
 
 def test_nobody_is_asked_to_compute_thousands_of_elements_by_hand():
