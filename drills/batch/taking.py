@@ -64,9 +64,10 @@ def take(folder: Path, one: Found, lessons: Iterable[str]) -> Taken:
     except OSError as error:
         taken.problem = f"the folder cannot be read: {error.strerror or error}"
     if not taken.files and not taken.problem:
-        there = any(line.partition(": ")[0] in lessons for line in taken.refused)
+        there = [line for line in taken.refused if line.partition(": ")[0] in lessons]
         says = "what is there was not taken" if there else "none of the files asked for is there"
-        taken.problem = f"{says}: {', '.join(lessons)}" + ("" if there or one.files else _instead(taken.others))
+        instead = "" if there or one.files else _instead(taken.others)
+        taken.problem = f"{says}: {', '.join(there or lessons)}{instead}"
     return taken
 
 

@@ -122,10 +122,10 @@ def left_over(out: Path, options: Options) -> str:
 
 
 def problem_lines(one: Submission) -> Iterator[str]:
-    """A line for each thing of it that could not be graded or was not taken: "ID: why"."""
+    """A line for each thing of it that could not be graded or was not taken, once: "ID: why"."""
     name = words.clean(one.id)
     yield from (f"{name}: {says}\n" for says in standing.problems(one))
-    yield from (f"{name}: not taken: {words.clean(says)}\n" for says in one.refused)
+    yield from (f"{name}: not taken: {words.clean(says)}\n" for says in one.refused if says not in one.problem)
 
 
 def own_files(out: Path, identity: str) -> tuple[Path, Path]:

@@ -166,6 +166,7 @@ def test_what_is_no_regular_file_is_refused_by_name(tmp_path):
     assert "a folder" in got["folder"].refused[0] or "folder" in got["folder"].refused[0]
     assert got["socket"].refused and L4 in got["socket"].refused[0]
     assert all("was not taken" in one.problem for one in got.values())
+    assert got["pipe"].problem == f"what is there was not taken: {L4}: a pipe"
 
 
 def test_a_link_to_a_folder_is_a_submission_that_is_not_graded(tmp_path):

@@ -189,6 +189,14 @@ def test_what_lay_beside_the_submissions_is_listed_first(tmp_path):
     assert lines[2].startswith("hal: l4_merge_states: syntax error")
 
 
+def test_what_a_problem_says_already_is_not_listed_again():
+    large, other = "l4_merge_states.py: larger than 1024 KiB", "l5_cascade.py: a pipe"
+    submission = Submission("max", "max", refused=(large, other), problem=f"what is there was not taken: {large}")
+    assert list(outputs.problem_lines(submission)) == [
+        f"max: what is there was not taken: {large}\n", f"max: not taken: {other}\n"
+    ]  # fmt: skip
+
+
 def test_of_a_submission_that_is_gone_nothing_stays(tmp_path):
     place = Place(tmp_path / "out")
     place.prepare()
