@@ -86,7 +86,7 @@ def answer(question: dict[str, Any], files: dict[str, Any], log: Any) -> dict[st
         return failed("compile_error", str(error))
     except BaseException as error:
         if graded is None:
-            line = last_line(error, str(question["file"]))
+            line = top_line(error, str(question["file"]))
             name = type(error).__name__
             return failed("compile_import", f"{name}: {error}", line)
         log.seek(0)
@@ -223,9 +223,9 @@ def message(error: BaseException) -> str:
     return str(getattr(error, "error_message", error) or "")
 
 
-def last_line(error: BaseException, file: str) -> int | None:
-    """The graded file's line that raised, or that a syntax error names."""
+def top_line(error: BaseException, file: str) -> int | None:
+    """The line at the graded file's top level that raised, itself or by a call; or that a syntax error names."""
     if isinstance(error, SyntaxError) and error.filename == file:
         return error.lineno
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return lines[-1] if lines else None
+    return lines[0] if lines else None

@@ -38,7 +38,7 @@ PHRASES = {
     "traffic": "more bytes were moved than allowed",
     "compile_nothing": "no kernel was launched",
     "compile_error": "a kernel does not compile for a GPU",
-    "compile_import": "a kernel uses a name that only the interpreter knows",
+    "compile_import": "the file does not load without the interpreter",
     "compile_resources": "a kernel needs more than a GPU has",
     "compile_tf32": "a float32 product would run in TF32 on a GPU",
     "missing_file": "the file is not there",

@@ -86,12 +86,12 @@ def test_a_compilation_without_end_is_stopped_and_the_rest_of_its_kernel_given_u
 
 
 def test_a_file_that_does_not_load_is_named_with_its_line(folder):
-    file = graded(folder, KERNEL + "\nunknown_thing()\n")
+    file = graded(folder, KERNEL + "\n\ndef calls():\n    by_another()\n\n\ncalls()\n")
     gate = CompileGate(Starter())
     report = one(gate, file, *(launch("fill", file, {**PLAIN, "B": (C, size)}) for size in (16, 32)))[0]
     gate.close()
-    assert (report.kind, report.source) == ("compile_import", "unknown_thing()")
-    assert "unknown_thing" in report.error
+    assert (report.kind, report.source) == ("compile_import", "calls()")  # not the line that it calls
+    assert "by_another" in report.error
 
 
 def test_what_is_not_done_in_time_is_no_pass(folder):
