@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -37,7 +37,8 @@ class Limits:
 
     json: bytes of the JSON part. blob: bytes of the safetensors part.
     expanded: bytes of all tensors together with broadcast (stride 0) dimensions written out.
-    span: bytes between the first and the last element of one tensor; address space, not memory.
+    span: bytes from the first to the last element of each tensor, all together: address space, of which every page with
+        an element on it becomes memory where the tensor is laid out again.
     tensors: how many tensors.
     """
 
@@ -48,8 +49,18 @@ class Limits:
     tensors: int = 256
 
 
-def check_tree(value: Any, limits: Limits, before: int = 0, depth: int = 0) -> int:
-    """`before` plus the bytes of all tensors in lists, tuples and dicts; raises `Oversized` where sending them would.
+class Size(NamedTuple):
+    """Of tensors together; both as in `Limits`."""
+
+    expanded: int = 0
+    span: int = 0
+
+
+NOTHING = Size()
+
+
+def check_tree(value: Any, limits: Limits, before: Size = NOTHING, depth: int = 0) -> Size:
+    """`before` plus the size of all tensors in lists, tuples and dicts; raises `Oversized` where sending them would.
 
     Cheap, and safe on a tensor that claims to be huge: looks at no element.
     """
@@ -80,15 +91,16 @@ def described(tensor: torch.Tensor) -> tuple[list[int], list[int], int, int]:
     return list(_size(tensor)), list(_stride(tensor)), _storage_offset(tensor), _element_size(tensor)
 
 
-def check_layout(shape: list, stride: list, offset: int, itemsize: int, before: int, limits: Limits) -> int:
-    """`before` plus the tensor's bytes with broadcast dimensions written out; raises `Malformed`."""
+def check_layout(shape: list, stride: list, offset: int, itemsize: int, before: Size, limits: Limits) -> Size:
+    """`before` plus the tensor's size; raises `Malformed`."""
     if len(shape) != len(stride) or len(shape) > MAX_DIMS or not all(map(is_whole, [*shape, *stride, offset])):
         raise Malformed("a tensor of no possible layout")
-    expanded = before + math.prod(shape) * itemsize
+    expanded = before.expanded + math.prod(shape) * itemsize
     last = offset + sum((n - 1) * step for n, step in zip(shape, stride, strict=True)) if 0 not in shape else offset
-    if expanded > limits.expanded or (last + 1) * itemsize > limits.span:
+    span = before.span + (last + 1) * itemsize
+    if expanded > limits.expanded or span > limits.span:
         raise Oversized(f"a tensor of shape {shape}")
-    return expanded
+    return Size(expanded, span)
 
 
 def is_whole(value: Any) -> bool:

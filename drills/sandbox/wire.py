@@ -94,7 +94,7 @@ class _Packer:
         self.limits = limits
         self.layouts: list[list] = []
         self.dense: list[torch.Tensor] = []
-        self.expanded = 0
+        self.size = layout.NOTHING
         self.seen: dict[int, tuple[int, torch.Tensor]] = {}
 
     def pack(self, value: Any, depth: int) -> Any:
@@ -117,7 +117,7 @@ class _Packer:
         if not layout.can_travel(tensor):
             return {"o": f"a {tensor.layout} tensor of {tensor.dtype}"}
         shape, stride, offset, itemsize = layout.described(tensor)
-        self.expanded = layout.check_layout(shape, stride, offset, itemsize, self.expanded, self.limits)
+        self.size = layout.check_layout(shape, stride, offset, itemsize, self.size, self.limits)
         index = len(self.layouts)
         if index >= self.limits.tensors:
             raise Oversized(f"more than {self.limits.tensors} tensors")
@@ -133,10 +133,10 @@ class _Unpacker:
         if len(layouts) > limits.tensors or dense.keys() != {str(index) for index in range(len(layouts))}:
             raise Malformed("tensors that do not match their table")
         self.tensors: list[torch.Tensor] = []
-        expanded = 0
+        size = layout.NOTHING
         for index, (shape, stride, offset) in enumerate(layouts):
             one = dense[str(index)]
-            expanded = layout.check_layout(shape, stride, offset, one.element_size(), expanded, limits)
+            size = layout.check_layout(shape, stride, offset, one.element_size(), size, limits)
             self.tensors.append(layout.restore(one, shape, stride, offset))
 
     def unpack(self, node: Any, depth: int) -> Any:

@@ -136,6 +136,17 @@ def test_a_message_larger_than_the_limit_is_not_sent():
         wire.encode(Message({}, torch.zeros(1).expand(1 << 20)), small)
 
 
+def test_views_of_one_buffer_count_as_the_buffers_that_they_become():
+    limits, memory = Limits(json=1 << 20, blob=1 << 20, expanded=1 << 20, span=1 << 20), torch.zeros(1 << 19).byte()
+    views = [memory[at::4096] for at in range(3)]
+    assert len(wire.copy(Message({}, views[:2]), limits).tree) == 2
+    with pytest.raises(Oversized):
+        wire.encode(Message({}, views), limits)
+    data = wire.encode(Message({}, views), REPLY)
+    with pytest.raises(Oversized):
+        wire.decode(*parts(data), limits)
+
+
 def parts(data, limits=REPLY):
     text, _ = wire.sizes(data[: HEADER.size], limits)
     return data[HEADER.size : HEADER.size + text], data[HEADER.size + text :]
