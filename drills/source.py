@@ -21,6 +21,10 @@ from drills import stubs
 LARGEST = 1 << 20
 """Bytes of the largest file that is looked at."""
 
+DEEPEST = 200
+"""Nodes of a syntax tree that lie in one another. Python itself takes five times as many, but whoever goes through such
+a tree by functions that call themselves, as `ast.dump` does, then runs out of stack before the last."""
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -92,6 +96,8 @@ def parse(data: bytes) -> ast.Module | Problem:
             warnings.simplefilter("ignore")
             tree = ast.parse(data)
             compile(tree, "<graded>", "exec", dont_inherit=True)
+        if _is_deep(tree):
+            raise RecursionError
     except SyntaxError as error:
         return _syntax_problem(error, data)
     except (UnicodeDecodeError, LookupError):  # LookupError: a codec that makes no text, as rot13
@@ -101,6 +107,14 @@ def parse(data: bytes) -> ast.Module | Problem:
     except (RecursionError, MemoryError):
         return Problem("syntax", "is nested too deeply to be parsed")
     return tree
+
+
+def _is_deep(tree: ast.AST) -> bool:
+    """Whether more than DEEPEST nodes of the tree lie in one another."""
+    layer = [tree]
+    for _ in range(DEEPEST):
+        layer = [inner for node in layer for inner in ast.iter_child_nodes(node)]
+    return bool(layer)
 
 
 def _encoding(data: bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections import Counter
 
 from drills.instruments.gate_text import Text, names
 
@@ -23,10 +24,10 @@ class File:
         others = [one for one in tree.body if not isinstance(one, (ast.FunctionDef, ast.ClassDef))]
         bound = [name for one in others for node in ast.walk(one) for name in names(node)]
         bound += [one.name for one in tree.body if isinstance(one, (ast.FunctionDef, ast.ClassDef))]
-        self.names = frozenset(bound)
+        self.names, times = frozenset(bound), Counter(bound)
         self.sure = not any(isinstance(node, ast.Global) for node in ast.walk(tree))
-        self.helpers = {one.name: one for one in self.functions if bound.count(one.name) == 1 and is_jitted(one)}
-        self.says_tl = bound.count("tl") == 1 and any(ast.unparse(one) in TL for one in tree.body)
+        self.helpers = {one.name: one for one in self.functions if times[one.name] == 1 and is_jitted(one)}
+        self.says_tl = times["tl"] == 1 and any(ast.unparse(one) in TL for one in tree.body)
 
 
 def is_jitted(function: ast.FunctionDef) -> bool:
@@ -47,7 +48,7 @@ class Body:
         self.parameters = [one.arg for one in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
         stores = [one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
         self.stored = frozenset(stores)
-        self.once = frozenset(name for name in stores if stores.count(name) == 1)
+        self.once = frozenset(name for name, times in Counter(stores).items() if times == 1)
         strange = any(
             isinstance(one, UNCLEAR) or (isinstance(one, ast.stmt) and not isinstance(one, TOOK)) for one in nodes
         )

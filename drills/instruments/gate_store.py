@@ -128,13 +128,13 @@ def kernels_only(data: bytes) -> bytes:
     if tree is None:
         return data
     plain = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and is_plain(node)}
-    while True:
-        kept = [node for node in tree.body if node not in plain.values()]
-        used = {node.id for one in kept for node in ast.walk(one) if isinstance(node, ast.Name)} & set(plain)
-        if not used:
-            return ast.dump(ast.Module(kept, [])).encode()
-        for name in used:
-            del plain[name]
+    left_out = set(plain.values())
+    waiting: list[ast.stmt] = [node for node in tree.body if node not in left_out]
+    while waiting:
+        used = {node.id for node in ast.walk(waiting.pop()) if isinstance(node, ast.Name)} & plain.keys()
+        waiting += [plain.pop(name) for name in used]
+    left_out = set(plain.values())
+    return ast.dump(ast.Module([node for node in tree.body if node not in left_out], [])).encode()
 
 
 def is_plain(function: ast.FunctionDef) -> bool:

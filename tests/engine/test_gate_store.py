@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,15 @@ def test_only_a_refusal_is_forgotten_when_a_wrapper_changes(tmp_path):
     edited = FILE.replace(b"return x", b"return 1")
     assert kept(tmp_path / "good", GOOD, text=edited) == GOOD
     assert kept(tmp_path / "bad", BAD, text=edited) is None
+
+
+def test_what_the_top_level_uses_through_others_counts():
+    chain = FILE + b"".join(b"\ndef f%d():\n    return f%d\n" % (at, at + 1) for at in range(4000)) + b"\nX = f0()\n"
+    begun = time.monotonic()
+    edited = chain.replace(b"return f3000", b"return 3000")
+    assert gate_store.kernels_only(edited) != gate_store.kernels_only(chain)
+    assert b"f3999" in gate_store.kernels_only(chain) and b"wraps" not in gate_store.kernels_only(chain)
+    assert time.monotonic() - begun < 10  # each function was looked through once for each that is used
 
 
 @pytest.mark.parametrize("answer", [GOOD, BAD])

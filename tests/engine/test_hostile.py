@@ -44,6 +44,11 @@ ODD = {
     "a codec that makes no text": (b"# coding: rot13\n" + RIGHT, "failed"),
     "nested too deeply": (b"x = " + b"(" * 5000 + b")" * 5000 + b"\n" + RIGHT, "failed"),
     "a long chain": (b"x = " + b"-" * 200_000 + b"1\n" + RIGHT, "failed"),
+    "a chain as long as Python takes": (RIGHT + b"\nx = 1" + b" + 1" * 900 + b"\n", "failed"),
+    "many functions, each named by the one before": (
+        RIGHT + b"".join(b"\ndef f%d(): f%d" % (at, at + 1) for at in range(3000)) + b"\nf0\n",
+        "passed",
+    ),
     "larger than is read": (RIGHT + b"#" * (2 << 20), "failed"),
     "BOM and CRLF": (b"\xef\xbb\xbf" + RIGHT.replace(b"\n", b"\r\n"), "passed"),
     "characters at which only some end a line": (b"\x0c\n# \x1c \xe2\x80\xa8 \xc2\x85\n" + RIGHT, "passed"),

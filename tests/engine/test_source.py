@@ -42,6 +42,15 @@ def test_the_stub_itself_is_untouched(tmp_path):
     assert len(found.sha256) == 64
 
 
+@pytest.mark.parametrize(("opening", "closing"), [("1 + ", "1"), ("not ", "1"), ("x", "()"), ("1 if x else ", "1")])
+def test_a_chain_of_any_length_is_read_or_too_deep(tmp_path, opening, closing):
+    """Some lengths Python itself parses, and has then no stack left to show the tree."""
+    assert states(look(tmp_path, STUB.replace("y = helper(x)", f"y = {opening * 100}{closing}")))[1] == "written"
+    for count in (250, *range(900, 1000)):
+        chain = "x" + closing * count if opening == "x" else opening * count + closing
+        assert "too deeply" in look(tmp_path, STUB.replace("y = helper(x)", f"y = {chain}")).problem.says
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
