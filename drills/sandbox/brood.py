@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from drills.sandbox import limits, private
 
 SWEEP_SECONDS = 5.0
+ASKING_SECONDS = 0.5
+"""From one look at what processes hold open to the next: it takes milliseconds, and nothing fills a disk meanwhile."""
+
 QUESTION = signal.SIGUSR1
 
 
@@ -22,13 +25,16 @@ QUESTION = signal.SIGUSR1
 class Child:
     """A forked process. id: the parent's name for it. reason: why the zygote killed it, "" if it did not.
 
-    folder: the only one that it may write to, "" if there is none.
+    folder: the only one that it may write to, "" if there is none. bounded: that holds only so much anyway.
+    asked: when it was last asked what it holds of files that are in no folder.
     """
 
     id: int
     caps: limits.Caps
     folder: str = ""
     reason: str = ""
+    bounded: bool = False
+    asked: float = 0.0
 
     def clear(self) -> None:
         """Remove its folder."""
@@ -36,19 +42,32 @@ class Child:
             private.remove(self.folder)
 
 
-def overdrawn(pid: int, child: Child, own: int) -> str:
-    """Which of its caps a child and its family exceed, "" for none. own: resident bytes that all share."""
+def overdrawn(pid: int, child: Child, own: int, orphans: list[int]) -> str:
+    """Which of its caps a child and its family exceed, "" for none. own: resident bytes that all share.
+
+    orphans: processes that have left the family, by the end of those between. Nobody knows whose they are: they count.
+    """
     caps = child.caps
     if caps == limits.UNCAPPED:
         return ""
-    family = limits.family(pid)
+    family = [*limits.family(pid), *orphans]
     if len(family) > caps.processes or sum(map(limits.threads, family)) > caps.threads:
         return "processes"
     if sum(max(0, limits.resident(one) - own) for one in family) > caps.memory:
         return "memory"
     if child.folder and private.size(child.folder, caps.written) >= caps.written:
         return "disk"
+    if child.folder and not child.bounded and time.monotonic() - child.asked > ASKING_SECONDS:
+        child.asked = time.monotonic()
+        if private.unlisted(child.folder, family, caps.written) >= caps.written:
+            return "disk"
     return ""
+
+
+def orphans(running: dict[int, Child]) -> list[int]:
+    """Children of this process that are not among `running`, and their families: what these have started and left."""
+    strays = [pid for pid in limits.children(os.getpid()) if pid not in running]
+    return [one for stray in strays for one in limits.family(stray)]
 
 
 def kill_family(pid: int) -> None:

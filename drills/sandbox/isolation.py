@@ -45,6 +45,11 @@ class Isolation:
         """Whether files and the network are hidden from graded code."""
         return self.name in STRONG
 
+    @property
+    def bounds_files(self) -> bool:
+        """Whether all that can be written lies in memory set aside for it; then no process is asked what it holds."""
+        return self.name == "bwrap"
+
     def command(self, arguments: list[str]) -> list[str] | None:
         """The command that starts a zygote by exec with these arguments, or None where a fork of the parent will do."""
         return bubblewrap.command(arguments) if self.name == "bwrap" else None

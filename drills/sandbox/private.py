@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import tempfile
 import time
+from collections.abc import Iterable, Iterator
+
+from drills.sandbox import limits
 
 PREFIX = "drills-private-"
 STALE_SECONDS = 24 * 3600.0
@@ -43,6 +47,45 @@ def size(folder: str, enough: int) -> int:
                     else:
                         total += entry.stat(follow_symlinks=False).st_blocks * 512
     return total
+
+
+def unlisted(folder: str, processes: Iterable[int], enough: int) -> int:
+    """Bytes of files that lie in no folder any more, and that these processes still hold, where `folder` lies.
+
+    At least `enough` where a process does not let itself be asked.
+    """
+    device, found = os.lstat(folder).st_dev, {}
+    for pid in processes:
+        try:
+            for task in os.listdir(f"/proc/{pid}/task"):
+                for place in _held(f"/proc/{pid}/task/{task}/fd"):
+                    with contextlib.suppress(FileNotFoundError):
+                        held = os.stat(place)
+                        if held.st_dev == device and stat.S_ISREG(held.st_mode) and not held.st_nlink:
+                            found[held.st_ino] = held.st_blocks * 512
+            for number, size in _mapped(f"/proc/{pid}/maps", folder):
+                found[number] = max(found.get(number, 0), size)
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended
+        except OSError:
+            if limits.resident(pid):  # else it is about to end
+                return enough
+    return sum(found.values())
+
+
+def _held(descriptors: str) -> Iterator[str]:
+    with os.scandir(descriptors) as found:
+        yield from (entry.path for entry in found)
+
+
+def _mapped(maps: str, folder: str) -> Iterator[tuple[int, int]]:
+    """(number, bytes) of files of the folder's that are mapped to memory and are not there any more."""
+    with open(maps, "rb") as lines:
+        for line in lines:
+            if line.endswith(b" (deleted)\n") and os.fsencode(folder) in line:
+                span, _, _, _, number, _ = line.split(maxsplit=5)
+                first, after = (int(one, 16) for one in span.split(b"-"))
+                yield int(number), after - first
 
 
 def remove(folder: str) -> None:

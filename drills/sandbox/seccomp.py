@@ -25,6 +25,7 @@ LAST_KNOWN = 462
 """mseal; what a newer kernel adds is unknown here, and is refused as an older kernel would."""
 
 PR_SET_SECCOMP = 22
+PR_SET_DUMPABLE = 4
 MODE_FILTER = 2
 CLONE_THREAD = 0x00010000
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
@@ -68,12 +69,13 @@ NUMBERS = {
     "bpf": (321, 280), "perf_event_open": (298, 241), "userfaultfd": (323, 282),
     "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
     "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190), "msgget": (68, 186),
-    "mq_open": (240, 180), "ioctl": (16, 29),
+    "mq_open": (240, 180), "ioctl": (16, 29), "prctl": (157, 167), "sendmsg": (46, 211), "sendmmsg": (307, 269),
 }  # fmt: skip
 
 SPECIAL = {
     "open", "openat", "openat2", "socket", "bind", "listen", "socketpair", "kill", "tgkill", "prlimit64", "setpriority",
-    "sched_setaffinity", "clone", "clone3", "fork", "vfork", "execve", "execveat", "memfd_create", "ioctl",
+    "sched_setaffinity", "clone", "clone3", "fork", "vfork", "execve", "execveat", "memfd_create", "ioctl", "prctl",
+    "sendmsg", "sendmmsg",
 }  # fmt: skip
 """What is looked at more closely, or refused to some only; all others in NUMBERS are refused."""
 
@@ -164,9 +166,12 @@ def build(own: int, processes: bool, listening: bool) -> bytes:
     else:
         for name in ("socket", "bind", "listen"):
             rules.refuse(name)
+        for name in ("sendmsg", "sendmmsg"):  # they hand descriptors over, and with them files that nobody would count
+            rules.refuse(name)
     truncating = os.O_TRUNC | os.O_ACCMODE
     rules.masked("open", 1, truncating, os.O_TRUNC, refuse_equal=True)
     rules.masked("openat", 2, truncating, os.O_TRUNC, refuse_equal=True)
+    rules.masked("prctl", 0, 0xFFFFFFFF, PR_SET_DUMPABLE, refuse_equal=True)  # who is not, can't be asked what it holds
     for request in (TIOCSTI, TIOCLINUX):
         rules.masked("ioctl", 1, 0xFFFFFFFF, request, refuse_equal=True)
     if not processes:

@@ -107,7 +107,7 @@ class Zygote:
 
     def fork(self, request: dict[str, Any], descriptors: list[int]) -> None:
         parent, kind = os.getpid(), request["kind"]
-        child = Child(request["id"], limits.Caps(**request["caps"]))
+        child = Child(request["id"], limits.Caps(**request["caps"]), bounded=self.isolation.bounds_files)
         try:
             config = {**request["config"], "descriptors": descriptors[2:]}
             if self.isolation.gives_folder(kind, config):
@@ -160,8 +160,9 @@ class Zygote:
 
     def watch(self) -> None:
         """Kill a worker whose family holds too much."""
+        orphans = brood.orphans(self.running) if self.running else []
         for pid, child in self.running.items():
-            child.reason = child.reason or brood.overdrawn(pid, child, self.own)
+            child.reason = child.reason or brood.overdrawn(pid, child, self.own, orphans)
             if child.reason:
                 brood.kill_family(pid)
 

@@ -1,5 +1,6 @@
 """The compile gate loads graded files too: what their top level may do there, at each level of isolation."""
 
+import mmap
 import os
 import socket
 import tempfile
@@ -10,13 +11,13 @@ from gate_bench import PLAIN, launch, one
 
 from drills.catalog import ROOT
 from drills.instruments.gate import CompileGate
-from drills.sandbox import isolation
+from drills.sandbox import isolation, private
 from drills.sandbox.isolation import Isolation
 from drills.sandbox.limits import Caps
 from drills.sandbox.nursery import Nursery
 
 KERNEL = """
-import os, socket, sys, tempfile
+import ctypes, os, socket, sys, tempfile
 import triton
 import triton.language as tl
 
@@ -28,6 +29,9 @@ def fill(x, n, B: tl.constexpr):
 """
 
 TRIES = """
+DUMPABLE = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)
+
+
 def attempt(name, action):
     try:
         action()
@@ -44,6 +48,11 @@ for name in {places!r}:
 for name in {pids!r}:
     allowed += attempt("signal " + str(name), lambda: os.kill(name, 0))
 allowed += attempt("network", lambda: socket.socket())
+left, right = socket.socketpair()
+allowed += attempt("hand over a descriptor", lambda: socket.send_fds(left, [b"x"], [0]))
+libc = ctypes.CDLL(None)
+libc.prctl(4, 0, 0, 0, 0)
+allowed += ["be undumpable"] if libc.prctl(3, 0, 0, 0, 0) != DUMPABLE else []
 own = os.path.join(tempfile.gettempdir(), "mine")
 open(own, "w").write("x")
 raise RuntimeError("allowed: " + repr(allowed))
@@ -69,6 +78,22 @@ os.mkdir(folder, 0o300)
 open(os.path.join(folder, "f"), "w").close()
 raise RuntimeError("deep")
 """
+
+
+def test_files_that_no_folder_shows_are_counted_of_those_who_hold_them(tmp_path):
+    with open(tmp_path / "open", "w+b") as held, open(tmp_path / "mapped", "w+b") as other:
+        held.write(bytes(1 << 20))
+        other.write(bytes(2 << 20))
+        held.flush()
+        other.flush()
+        view = mmap.mmap(other.fileno(), 0)
+        assert private.unlisted(str(tmp_path), [os.getpid()], 1 << 40) == 0
+        (tmp_path / "open").unlink()
+        (tmp_path / "mapped").unlink()
+        other.close()
+        assert private.unlisted(str(tmp_path), [os.getpid()], 1 << 40) == 3 << 20
+        assert private.unlisted(str(tmp_path), [1 << 22], 1 << 40) == 0  # no such process
+        view.close()
 
 
 @pytest.fixture(scope="module", params=isolation.STRONG)
