@@ -11,7 +11,7 @@ from drills.lessons.strides import far_apart
 from drills.lessons.triple_draws import as_pair, make_empty, parts_of
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
-FAR = [-(2.0**100), -(2.0**20), 2.0**20, 2.0**100]
+FAR = [-(2.0**127), -(2.0**20), 2.0**20, 2.0**127]
 """Far beyond any sentinel. Equal powers of two, so that no way to scale or shift them rounds."""
 GAPS = torch.tensor([12.0, 30.0, 60.0, 95.0])
 """exp(12) shows where it is not scaled back; exp(95) is no float32."""
@@ -88,7 +88,7 @@ def test_three_parts_of_40_keys(drill, dtype):
 
 
 @pytest.mark.graded("partial_attention", "value")
-@pytest.mark.parametrize("scale", [0.7, 0.0])
+@pytest.mark.parametrize("scale", [0.7, 0.0, -0.7])
 def test_a_scale_given_replaces_the_default(drill, scale):
     drill.partial_attention(*random_qkv(drill.rng, 13, H=2), 2, scale).agrees()
 

@@ -9,7 +9,7 @@ from drills.lessons.parts import random_qkv
 from drills.lessons.strides import far_apart
 
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
-FAR = [-(2.0**100), -(2.0**20), 2.0**20, 2.0**100]
+FAR = [-(2.0**127), -(2.0**20), 2.0**20, 2.0**127]
 """Far beyond any sentinel. Equal powers of two, so that no way to scale or shift them rounds."""
 GAPS = torch.tensor([12.0, 30.0, 60.0, 95.0])
 """exp(12) shows where it is not scaled back; exp(95) is no float32."""

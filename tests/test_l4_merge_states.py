@@ -14,7 +14,7 @@ from drills.lessons.strides import far_apart
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 HALVES = DTYPES[1:]
 EMPTY = -math.inf
-FAR = [-(2.0**100), -(2.0**20), 2.0**20, 2.0**100]
+FAR = [-(2.0**127), -(2.0**20), 2.0**20, 2.0**127]
 """Far beyond any sentinel. Equal powers of two, so that no way to scale or shift them rounds."""
 
 
@@ -74,6 +74,13 @@ def many_of_little_weight(rng):
     v = 1.0 + torch.rand(81, 2, 12, generator=rng)
     v[1:41] *= 64.0
     return v, torch.tensor([0.0] + [-24.5] * 40 + [-17.0] * 40)[:, None].repeat(1, 2)
+
+
+def rising_by_any_gap(rng):
+    """v[160, 4, 64] and s alike: in four heads the last 16 lie 17, 43, 87 and 140 above. 2^140 is no float32."""
+    v, s = states(rng, 160, 4, 64)
+    s[144:] += torch.tensor([17.0, 43.0, 87.0, 140.0])
+    return v.abs(), s
 
 
 def empty_out(v, s, *where, payload=0.0):
@@ -455,6 +462,11 @@ def test_many_scores_far_from_zero_are_legal(drill):
 
 
 @pytest.mark.graded("merge_states", "edge")
+def test_later_states_far_above(drill):
+    drill.merge_states(*(x[None] for x in rising_by_any_gap(drill.rng))).agrees()
+
+
+@pytest.mark.graded("merge_states", "edge")
 def test_many_states_of_little_weight_count(drill):
     """40 of weight 2^-24.5, whose v are 64 times as large: 1/10000 of the result. Then 40 of 2^-17."""
     drill.merge_states(*(x[None] for x in many_of_little_weight(drill.rng))).agrees()
@@ -580,6 +592,12 @@ def test_scores_far_from_zero_are_legal_in_runs(drill):
 def test_equal_s_of_any_size_in_runs(drill, size):
     v, s, indptr = runs(drill.rng, [0, 3, 4], H=1, D=2)
     drill.variable_length_merge_states(v, torch.full_like(s, size), indptr).agrees()
+
+
+@pytest.mark.graded("variable_length_merge_states", "edge")
+def test_later_rows_far_above(drill):
+    indptr = torch.tensor([0, 160], dtype=torch.int32)
+    drill.variable_length_merge_states(*rising_by_any_gap(drill.rng), indptr).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "edge")

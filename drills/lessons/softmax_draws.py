@@ -90,17 +90,10 @@ def draw_masked_row(rng: torch.Generator) -> Args:
     return x, 4
 
 
-def draw_below_stand_ins(rng: torch.Generator) -> Args:
-    """Scores around -70,000, which are legal, and a row that is masked throughout."""
-    x = scores(rng) - 70000.0
-    x[int(torch.randint(3, (), generator=rng))] = -math.inf
-    return x, 4
-
-
 def draw_far_apart(rng: torch.Generator) -> Args:
     """A row of scores around -70,000, one of equal scores far below any stand-in, and one that is masked throughout."""
     x = scores(rng) - 70000.0
-    x[1], x[2] = -(2.0**100), -math.inf
+    x[1], x[2] = -(2.0**127), -math.inf
     return x[torch.randperm(3, generator=rng)], 4
 
 

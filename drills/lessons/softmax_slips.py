@@ -16,7 +16,7 @@ from drills.lessons import oracle
 from drills.lessons.base import Mistake
 from drills.lessons.softmax_draws import (
     draw_attend,
-    draw_below_stand_ins,
+    draw_far_apart,
     draw_long,
     draw_rows,
     with_values,
@@ -130,11 +130,11 @@ SLIPS = (
             **_first_blocks(_stats)),
     Mistake("attend_first_block_only", "attend", says=FIRST[0], anchor=FIRST[1], cases=with_values(draw_long),
             **_first_blocks(_attend)),
-    Mistake("stats_stand_in", "softmax_stats", says=STAND_IN[0], anchor=STAND_IN[1], cases=draw_below_stand_ins,
+    Mistake("stats_stand_in", "softmax_stats", says=STAND_IN[0], anchor=STAND_IN[1], cases=draw_far_apart,
             **_stand_ins(stats, False)),
-    Mistake("softmax_stand_in", "softmax", says=STAND_IN[0], anchor=STAND_IN[1], cases=draw_below_stand_ins,
+    Mistake("softmax_stand_in", "softmax", says=STAND_IN[0], anchor=STAND_IN[1], cases=draw_far_apart,
             **_stand_ins(normalized, True, guarded=True)),
-    Mistake("attend_stand_in", "attend", says=STAND_IN[0], anchor=STAND_IN[1], cases=with_values(draw_below_stand_ins),
+    Mistake("attend_stand_in", "attend", says=STAND_IN[0], anchor=STAND_IN[1], cases=with_values(draw_far_apart),
             **_stand_ins(attended, True)),
     Mistake("stats_strides_ignored", "softmax_stats", says=f"x {STRIDES}", anchor=ROW,
             cases=with_strides(draw_rows), **ignoring(_stats, (0,))),
