@@ -50,6 +50,13 @@ def rounded_down(q, k, v, num_splits, scale=None):
     return partial(scores(q, k, scale), v, [slice(n * step, (n + 1) * step) for n in range(num_splits)])
 
 
+def one_key_more(q, k, v, num_splits, scale=None):
+    """T = L // N + 1: right where N does not divide L."""
+    step = len(k) // num_splits + 1
+    ends = [min(n * step, len(k)) for n in range(num_splits + 1)]
+    return partial(scores(q, k, scale), v, [slice(a, b) for a, b in zip(ends, ends[1:], strict=False)])
+
+
 def zero_is_no_scale(q, k, v, num_splits, scale=None):
     """`scale or default`."""
     return right(q, k, v, num_splits, scale or None)
@@ -70,6 +77,14 @@ def balanced(q, k, v, num_splits, scale=None):
 def m_unscaled(q, k, v, num_splits, scale=None):
     """The max of q · k; l and o are right."""
     return unscaled(q, k, v, num_splits)[0], *right(q, k, v, num_splits, scale)[1:]
+
+
+def max_before_scale(q, k, v, num_splits, scale=None):
+    """m is the largest q @ k, times the scale; l is relative to it."""
+    m, l, o = right(q, k, v, num_splits, scale)
+    largest = unscaled(q, k, v, num_splits)[0]
+    scaled = torch.where(l > 0, largest * default_scale(q, scale), m)
+    return scaled, l * torch.exp(torch.where(l > 0, m - scaled, 0.0)), o
 
 
 def swapped(q, k, v, num_splits, scale=None):

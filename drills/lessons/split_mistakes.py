@@ -75,6 +75,22 @@ PARTIAL = (
         "the-scale",
     ),
     Mistake(
+        "partial_one_key_more",
+        "partial_attention",
+        formulas.one_key_more,
+        "T is L // N + 1, one too many where N divides L. Take ceil(L / N): triton.cdiv(L, N).",
+        WHOLE,
+        cases=draws.draw_partial_divisible,
+    ),
+    Mistake(
+        "partial_max_before_scale",
+        "partial_attention",
+        formulas.max_before_scale,
+        "The max was taken of q @ k, then scaled: with a scale below 0 that is the smallest score. Scale first.",
+        "the-scale",
+        cases=draws.draw_partial_negative_scale,
+    ),
+    Mistake(
         "partial_swapped",
         "partial_attention",
         formulas.swapped,

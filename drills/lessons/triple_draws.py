@@ -49,6 +49,16 @@ def draw_partial_scaled(rng: torch.Generator) -> Args:
     return *draw_partial(rng), 0.25 + float(torch.rand((), generator=rng))
 
 
+def draw_partial_divisible(rng: torch.Generator) -> Args:
+    """Three parts of four keys, and none left over."""
+    return *random_qkv(rng, 12, H=2, D=8), 3
+
+
+def draw_partial_negative_scale(rng: torch.Generator) -> Args:
+    """A scale below 0: the largest q @ k has the smallest score."""
+    return *draw_partial(rng), -0.25 - float(torch.rand((), generator=rng))
+
+
 def draw_partial_zero_scale(rng: torch.Generator) -> Args:
     """A scale of 0: every key counts the same."""
     return *draw_partial(rng), 0.0
