@@ -199,9 +199,10 @@ def test_rows_of_other_strides(drill):
 
 
 @pytest.mark.graded("softmax_stats", "memory")
-def test_offsets_need_64_bits(drill):
-    """The last row begins more than 2^31 elements after the first."""
-    drill.softmax_stats(far_apart(rows(drill.rng, M=3, N=3, dtype=torch.float16)), 2).agrees()
+@pytest.mark.parametrize("axis", [0, 1], ids=["rows", "columns"])
+def test_offsets_need_64_bits(drill, axis):
+    """The last row, or column, is more than 2^31 elements from the first."""
+    drill.softmax_stats(far_apart(rows(drill.rng, M=3, N=3, dtype=torch.float16), axis=axis), 2).agrees()
 
 
 @pytest.mark.graded("softmax_stats", "traffic")
@@ -333,9 +334,10 @@ def test_softmax_of_rows_of_other_strides(drill):
 
 
 @pytest.mark.graded("softmax", "memory")
-def test_offsets_of_softmax_need_64_bits(drill):
-    """The last row begins more than 2^31 elements after the first."""
-    drill.softmax(far_apart(rows(drill.rng, M=3, N=3, dtype=torch.float16)), 2).agrees()
+@pytest.mark.parametrize("axis", [0, 1], ids=["rows", "columns"])
+def test_offsets_of_softmax_need_64_bits(drill, axis):
+    """The last row, or column, is more than 2^31 elements from the first."""
+    drill.softmax(far_apart(rows(drill.rng, M=3, N=3, dtype=torch.float16), axis=axis), 2).agrees()
 
 
 @pytest.mark.graded("softmax", "traffic")
@@ -505,11 +507,11 @@ def test_scores_and_values_of_other_strides(drill):
 
 
 @pytest.mark.graded("attend", "memory")
-@pytest.mark.parametrize("far", ["scores", "v"])
-def test_offsets_of_attend_need_64_bits(drill, far):
-    """The last row of the scores, or of v, begins more than 2^31 elements after the first."""
-    scores, v = scores_and_values(drill.rng, M=3, N=3, D=3, dtype=torch.float16)
-    drill.attend(far_apart(scores) if far == "scores" else scores, far_apart(v) if far == "v" else v, 2).agrees()
+@pytest.mark.parametrize("axes", [(0, None), (None, 0), (1, None)], ids=["scores", "v", "columns of the scores"])
+def test_offsets_of_attend_need_64_bits(drill, axes):
+    """Of the scores, or of v: the last one along this axis is more than 2^31 elements from the first."""
+    case = zip(scores_and_values(drill.rng, M=3, N=3, D=3, dtype=torch.float16), axes, strict=True)
+    drill.attend(*(x if axis is None else far_apart(x, axis=axis) for x, axis in case), 2).agrees()
 
 
 @pytest.mark.graded("attend", "traffic")

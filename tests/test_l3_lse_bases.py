@@ -171,9 +171,10 @@ def test_rows_of_other_strides(drill, name):
 
 
 @lse_and_lse2("memory")
-def test_offsets_need_64_bits(drill, name):
-    """The last row begins more than 2^31 elements after the first."""
-    getattr(drill, name)(far_apart(rows(drill.rng, M=3, N=3, dtype=torch.float16))).agrees()
+@pytest.mark.parametrize("axis", [0, 1], ids=["rows", "columns"])
+def test_offsets_need_64_bits(drill, name, axis):
+    """The last row, or column, is more than 2^31 elements from the first."""
+    getattr(drill, name)(far_apart(rows(drill.rng, M=3, N=3, dtype=torch.float16), axis=axis)).agrees()
 
 
 @lse_and_lse2("traffic")

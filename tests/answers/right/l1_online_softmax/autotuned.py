@@ -24,7 +24,7 @@ def stats(x_ptr, m_ptr, l_ptr, M, N, sr, sc, BLOCK: tl.constexpr, ROWS: tl.const
     l = tl.zeros([ROWS], dtype=tl.float32)
     for start in tl.range(0, N, BLOCK, num_stages=2):
         col = tl.max_contiguous(tl.multiple_of(start + tl.arange(0, BLOCK), BLOCK), BLOCK)
-        at = x_ptr + row[:, None] * sr + col[None, :] * sc
+        at = x_ptr + row[:, None] * sr + col[None, :].to(tl.int64) * sc
         if EVEN:
             x = tl.load(at, mask=live[:, None], other=float("-inf"), eviction_policy="evict_first")
         else:
@@ -61,7 +61,7 @@ def norm(x_ptr, y_ptr, N, sr, sc, hint, WIDE: tl.constexpr):
     l = tl.zeros((WIDE,), tl.float32)
     for at in range(0, N, WIDE):
         c = at + tl.arange(0, WIDE)
-        x = tl.load(x_ptr + c * sc, mask=c < N, other=float("-inf")).to(tl.float32)
+        x = tl.load(x_ptr + c.to(tl.int64) * sc, mask=c < N, other=float("-inf")).to(tl.float32)
         new = tl.maximum(m, x)
         l = tl.where(new == float("-inf"), 0.0, l * tl.exp(m - new) + tl.exp(x - new))
         m = new
@@ -72,7 +72,7 @@ def norm(x_ptr, y_ptr, N, sr, sc, hint, WIDE: tl.constexpr):
     top = tl.where(dead, 0.0, top)
     for at in range(0, N, WIDE):
         c = at + tl.arange(0, WIDE)
-        x = tl.load(x_ptr + c * sc, mask=c < N, other=float("-inf"), eviction_policy="evict_last").to(tl.float32)
+        x = tl.load(x_ptr + c.to(tl.int64) * sc, mask=c < N, other=float("-inf"), eviction_policy="evict_last").to(tl.float32)
         tl.store(y_ptr + c, (tl.exp(x - top) * inverse).to(y_ptr.dtype.element_ty), mask=c < N, cache_modifier=".cs")
 
 

@@ -83,7 +83,7 @@ def swizzled_tiles(s, v, o, M, N, D, ss, st, vs, vt, BM: tl.constexpr, BN: tl.co
         y = tl.load(vp, mask=(keys < N)[:, None] & dm[None, :], other=0.0).to(tl.float32)
         acc = acc * r + tl.sum(tl.expand_dims(p, 2) * tl.expand_dims(y, 0), axis=1)
         top = new
-        sp += BN * st
+        sp += many * st
         vp += many * vs
     acc = tl.where(den > 0.0, acc / den, 0.0)
     tl.store(o + m64[:, None] * D + d64[None, :], acc, mask=mm[:, None] & dm[None, :])

@@ -50,7 +50,7 @@ def walk(x_ptr, sr, sc, m_ptr, l_ptr, N, BLOCK: tl.constexpr):
     n = 0
     while n < N:
         j = n + tl.arange(0, BLOCK)
-        m, l = fold(m, l, tl.load(x_ptr + j * sc, j < N, NEG).to(tl.float32))
+        m, l = fold(m, l, tl.load(x_ptr + j.to(tl.int64) * sc, j < N, NEG).to(tl.float32))
         n += BLOCK
     tl.store(m_ptr + tl.program_id(0), m)
     tl.store(l_ptr + tl.program_id(0), l)
@@ -60,7 +60,7 @@ def walk(x_ptr, sr, sc, m_ptr, l_ptr, N, BLOCK: tl.constexpr):
 def scale(x_ptr, sr, sc, y_ptr, m_ptr, l_ptr, N, BLOCK: tl.constexpr):
     row = tl.program_id(axis=1).to(tl.int64)
     j = tl.program_id(axis=0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + row * sr + j * sc, mask=j < N, other=0).to(tl.float32)
+    x = tl.load(x_ptr + row * sr + j.to(tl.int64) * sc, mask=j < N, other=0).to(tl.float32)
     m = tl.load(m_ptr + row)
     l = tl.load(l_ptr + row)
     y = tl.where(l > 0, libdevice.exp(x - shifted(m)) * libdevice.rcp_rn(tl.where(l > 0, l, 1.0)), 0.0)
@@ -97,7 +97,7 @@ def att(s_ptr, s0, s1, v_ptr, v0, v1, o_ptr, N, D: tl.constexpr, BLOCK: tl.const
     acc = tl.zeros((PAD,), tl.float32)
     for n in range(0, N, BLOCK):
         j = n + tl.arange(0, BLOCK)
-        s = tl.load(s_ptr + i * s0 + j * s1, mask=j < N, other=NEG).to(tl.float32)
+        s = tl.load(s_ptr + i * s0 + j.to(tl.int64) * s1, mask=j < N, other=NEG).to(tl.float32)
         v = tl.load(
             v_ptr + j[:, None].to(tl.int64) * v0 + d[None, :] * v1, mask=(j[:, None] < N) & (d[None, :] < D), other=0
         )

@@ -9,7 +9,7 @@ import triton.language as tl
 def locked_kernel(x_ptr, m_ptr, l_ptr, lock_ptr, N, sr, sc, BLOCK: tl.constexpr):
     row = tl.program_id(1)
     n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + row.to(tl.int64) * sr + n * sc, mask=n < N, other=float("-inf")).to(tl.float32)
+    x = tl.load(x_ptr + row.to(tl.int64) * sr + n.to(tl.int64) * sc, mask=n < N, other=float("-inf")).to(tl.float32)
     m = tl.max(x, 0)
     l = tl.sum(tl.where(m == float("-inf"), 0.0, tl.exp(x - m)), 0)
     while tl.atomic_cas(lock_ptr + row, 0, 1) == 1:
@@ -46,7 +46,7 @@ def get(x_ptr, x_desc, first, c, M, N, s0, s1, ROWS: tl.constexpr, BLOCK: tl.con
         return tl.where((col < N)[None, :], x.to(tl.float32), float("-inf"))
     else:
         row = first.to(tl.int64) + tl.arange(0, ROWS)
-        at = x_ptr + row[:, None] * s0 + col[None, :] * s1
+        at = x_ptr + row[:, None] * s0 + col[None, :].to(tl.int64) * s1
         x = tl.load(at, mask=(row < M)[:, None] & (col < N)[None, :], other=float("-inf"))
         return x.to(tl.float32)
 
@@ -108,7 +108,7 @@ def att(
     row = tl.program_id(1)
     n = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     d = tl.arange(0, P)
-    s = tl.load(s_ptr + row.to(tl.int64) * sr + n * sc, mask=n < N, other=float("-inf")).to(tl.float32)
+    s = tl.load(s_ptr + row.to(tl.int64) * sr + n.to(tl.int64) * sc, mask=n < N, other=float("-inf")).to(tl.float32)
     v = tl.load(
         v_ptr + n.to(tl.int64)[:, None] * vn + d[None, :] * vd, mask=(n < N)[:, None] & (d < D)[None, :], other=0.0
     )

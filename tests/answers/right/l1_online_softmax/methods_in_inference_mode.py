@@ -28,7 +28,7 @@ class Kernels:
         l = tl.full([BLOCK // GROUP], 0.0, tl.float32)
         for first in tl.range(0, N, BLOCK, loop_unroll_factor=2):
             col = first + tl.arange(0, BLOCK)
-            x = tl.load(x_ptr + row * by_row + col * by_col, mask=col < N, other=float("-inf")).to(tl.float32)
+            x = tl.load(x_ptr + row * by_row + col.to(tl.int64) * by_col, mask=col < N, other=float("-inf")).to(tl.float32)
             pairs = x.reshape(BLOCK // GROUP, GROUP)
             left, right = pairs.split()
             new = tl.maximum(m, tl.maximum(left, right))
@@ -45,7 +45,7 @@ class Kernels:
     def softmax(x_ptr, y_ptr, N, x_row, x_col, y_row, WIDE: tl.constexpr):
         row = tl.program_id(0).to(tl.int64)
         col = tl.arange(0, WIDE)
-        x = tl.load(x_ptr + row * x_row + col * x_col, col < N, float("-inf")).to(tl.float32)[None, :]
+        x = tl.load(x_ptr + row * x_row + col.to(tl.int64) * x_col, col < N, float("-inf")).to(tl.float32)[None, :]
         m = x.max(axis=1, keep_dims=True)
         e = (x - ref(m)).exp()
         total = e.sum(axis=1, keep_dims=True)
@@ -65,7 +65,7 @@ class Kernels:
         acc = tl.zeros([WIDE], tl.float32)
         for first in range(0, N, BLOCK):
             n = first + tl.arange(0, BLOCK)
-            s = tl.load(scores + row * by[0] + n * by[1], mask=n < N, other=float("-inf")).to(tl.float32)
+            s = tl.load(scores + row * by[0] + n.to(tl.int64) * by[1], mask=n < N, other=float("-inf")).to(tl.float32)
             u = tl.load(
                 v + n.to(tl.int64)[:, None] * by[2] + d[None, :] * by[3],
                 mask=(n < N)[:, None] & (d < D)[None, :],

@@ -9,7 +9,7 @@ import triton.language as tl
 def stats_kernel(x_ptr, m_ptr, l_ptr, N, stride_m, stride_n, WIDE: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     n = tl.arange(0, WIDE)
-    x = tl.load(x_ptr + row * stride_m + n * stride_n, mask=n < N, other=-float("inf")).to(tl.float32)
+    x = tl.load(x_ptr + row * stride_m + n.to(tl.int64) * stride_n, mask=n < N, other=-float("inf")).to(tl.float32)
     m = tl.max(x)
     w = tl.where(x == -float("inf"), 0.0, tl.exp(x - m))
     tl.store(m_ptr + row, m)
@@ -29,7 +29,7 @@ def softmax_stats(x, block=1024):
 def softmax_kernel(x_ptr, y_ptr, N, stride_m, stride_n, WIDE: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     n = tl.arange(0, WIDE)
-    x = tl.load(x_ptr + row * stride_m + n * stride_n, mask=n < N, other=-float("inf")).to(tl.float32)
+    x = tl.load(x_ptr + row * stride_m + n.to(tl.int64) * stride_n, mask=n < N, other=-float("inf")).to(tl.float32)
     w = tl.where(x == -float("inf"), 0.0, tl.exp(x - tl.max(x)))
     l = tl.sum(w)
     y = w / tl.where(l == 0.0, 1.0, l)
@@ -53,7 +53,7 @@ def attend_kernel(s_ptr, v_ptr, o_ptr, N, D, sm, sn, vn, vd, BLOCK: tl.constexpr
     o = tl.zeros((WIDE,), tl.float32)
     for n0 in range(0, N, BLOCK):
         n = n0 + tl.arange(0, BLOCK)
-        s = tl.load(s_ptr + row * sm + n * sn, mask=n < N, other=-float("inf")).to(tl.float32)
+        s = tl.load(s_ptr + row * sm + n.to(tl.int64) * sn, mask=n < N, other=-float("inf")).to(tl.float32)
         v = tl.load(v_ptr + n[:, None].to(tl.int64) * vn + d[None, :] * vd, mask=(n[:, None] < N) & (d[None, :] < D), other=0)
         top = tl.maximum(m, tl.max(s))
         keep = tl.where(m == -float("inf"), 0.0, tl.exp(m - top))

@@ -25,7 +25,7 @@ def from_ordered(bits):
 def chunk(x, N, by_row, by_col, B: tl.constexpr):
     """The scores of program (chunk, row); what a load leaves undefined is replaced at once."""
     j = tl.program_id(0) * B + tl.arange(0, B)
-    e = tl.load(x + tl.program_id(1).to(tl.int64) * by_row + j * by_col, mask=j < N)
+    e = tl.load(x + tl.program_id(1).to(tl.int64) * by_row + j.to(tl.int64) * by_col, mask=j < N)
     return tl.where(j < N, e.to(tl.float32), float("-inf"))
 
 

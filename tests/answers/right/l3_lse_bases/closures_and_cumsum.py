@@ -19,14 +19,14 @@ def made_for(base: float):
         lane = tl.arange(0, B)
         top = tl.full([], float("-inf"), tl.float32)
         for first in range(0, N, B):
-            e = tl.load(x + row * by[0] + (first + lane) * by[1], mask=first + lane < N, other=float("-inf"))
+            e = tl.load(x + row * by[0] + (first + lane).to(tl.int64) * by[1], mask=first + lane < N, other=float("-inf"))
             top = tl.maximum(top, e.to(tl.float32).max(0))
         if top == float("-inf"):
             tl.store(out + row, top)
             return
         total = tl.full([], 0.0, tl.float32)
         for first in range(0, N, B):
-            e = tl.load(x + row * by[0] + (first + lane) * by[1], mask=first + lane < N, other=float("-inf"))
+            e = tl.load(x + row * by[0] + (first + lane).to(tl.int64) * by[1], mask=first + lane < N, other=float("-inf"))
             running = tl.cumsum(((e.to(tl.float32) - top) * 1.4426950408889634).exp2(), 0)
             total += tl.max(running, 0)
         tl.store(out + row, top * PER + total.log2() / (BACK * 1.4426950408889634))
