@@ -3,7 +3,7 @@
 exercise: softmax_stats
 level: edge
 diagnosis: stats_stand_in_put_back
-twins: stats_stand_in_put_back
+twins: stats_stand_in_put_back stats_half_sentinel
 """
 
 import torch
