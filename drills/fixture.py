@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -57,7 +58,7 @@ class Drill:
         if not (run.makes_twins and run.instruments_on and run.is_last(test)):
             return
         self._test = replace(test, level="value")
-        for twin in run.twins.others(test.exercise, run.generator("twin", test.exercise)):
+        for twin in run.twins.others(test.exercise, partial(run.generator, "twin", test.exercise), run.every_twin):
             self._answer(run.lesson.exercise(twin.exercise), twin).agrees()
 
     def _first(self, exercise: Exercise, args: Args) -> Answer:

@@ -76,7 +76,7 @@ class LessonRun:
     """lesson: its facts. file: what is graded. source: how far the learner has come, read without running it.
 
     chosen: the exercises asked for. gate: the compile gate, None where there is none (`gate_off` says why).
-    makes_twins: whether some calls are made once more, with other values.
+    makes_twins: whether some calls are made once more, with other values. every_twin: every call is.
     """
 
     lesson: Lesson
@@ -90,6 +90,7 @@ class LessonRun:
     gate_off: str = ""
     explaining_seconds: float = 4.0
     makes_twins: bool = True
+    every_twin: bool = False
     tests: dict[str, GradedTest] = field(default_factory=dict)
     results: dict[str, TestResult] = field(default_factory=dict)
     failed: dict[str, list[tuple[Args, tuple]]] = field(default_factory=dict)

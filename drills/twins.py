@@ -4,14 +4,15 @@ A result that was computed in Python can reach memory through a launched kernel:
 offset, as the grid. So calls are held against each other by what their kernels were told (see `instruments.told`): the
 tests make some twins by themselves, and calls of each exercise, drawn by lot, are made again with other values: one of
 those that launch and copy the same, up to numbers, and so on for a few of what else is launched. Who computes only the
-hardest cases elsewhere launches something else there.
+hardest cases elsewhere launches something else there. Where the seed is given, every call is: to repeat what a run met,
+or for a whole class alike.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice, zip_longest
 from typing import Any
@@ -29,7 +30,7 @@ SOONEST = 1e-3
 """Seconds: what takes less is not preferred to what takes this long."""
 
 MOST = 4
-"""Calls of an exercise that are made again."""
+"""Calls of an exercise that are made again, where not every one is."""
 
 NUMBERS = re.compile(r"\b[0-9a-f]{32}\b|-?\d+(\.\d+)?(e[-+]?\d+)?")
 """And digests."""
@@ -37,21 +38,38 @@ NUMBERS = re.compile(r"\b[0-9a-f]{32}\b|-?\d+(\.\d+)?(e[-+]?\d+)?")
 LARGEST = 1 << 20
 """Bytes of the largest storage in a call that is made again."""
 
+ORDINARY = 2.0**10
+"""Sizes below it are drawn between such sizes, others between others: keys of 2^127 do not meet the cache's values."""
+
 LOAD = (
     "Let the kernel load what depends on the inputs' values. Shapes, strides, dtypes, index tensors and given numbers "
     "may decide what a function launches."
 )
 
 
+@dataclass(frozen=True)
+class Again:
+    """A call that may be made again, the seconds that it took, and its number among the exercise's."""
+
+    call: Call
+    seconds: float
+    number: int
+
+    def twin(self, draw: Callable[..., torch.Generator]) -> Call | None:
+        """The call with other values; None if none can have any."""
+        args = other_values(self.call.args, draw(self.number))
+        return None if args is None else replace(self.call, args=args)
+
+
 @dataclass
 class Twins:
     """Of one lesson's run. seen: what the first of several calls that may only differ in values was told.
 
-    calls: of each exercise, those that may be made again, with the seconds that they took, by what they launch.
+    calls: of each exercise, those that may be made again, by what they launch.
     """
 
     seen: dict[tuple[str, bytes], Notes] = field(default_factory=dict)
-    calls: dict[str, dict[frozenset[str], list[tuple[float, Call]]]] = field(default_factory=dict)
+    calls: dict[str, dict[frozenset[str], list[Again]]] = field(default_factory=dict)
 
     def told(self, exercise: Exercise, args: Args, notes: Notes, level: str) -> Failure | None:
         """A failure if an earlier call of the same form was told something else."""
@@ -66,22 +84,30 @@ class Twins:
         """A call was answered well, in so many seconds; it may be made again."""
         if all(one.untyped_storage().nbytes() <= LARGEST for one in _parts(call.args) if isinstance(one, torch.Tensor)):
             kinds = self.calls.setdefault(call.exercise, {})
-            kinds.setdefault(frozenset(NUMBERS.sub("#", one) for one in told), []).append((seconds, call))
+            number = sum(map(len, kinds.values()))
+            kind = frozenset(NUMBERS.sub("#", one) for one in told)
+            kinds.setdefault(kind, []).append(Again(call, seconds, number))
 
-    def others(self, exercise: str, rng: torch.Generator) -> list[Call]:
-        """Some of the exercise's calls with other values, one a kind: of the most frequent, and of the rarest."""
+    def others(self, exercise: str, draw: Callable[..., torch.Generator], every: bool = False) -> list[Call]:
+        """Calls of the exercise with other values: some, one a kind, of the most frequent and of the rarest; or every.
+
+        draw: makes a generator for a purpose. Which calls are drawn depends on how long they took; their other values
+        do not: who makes every call again meets what any run with the same inputs met.
+        """
         kinds = sorted(self.calls.pop(exercise, {}).values(), key=len)
-        drawn = (self._other(calls, rng) for calls in kinds[-1:] + kinds[:-1])
-        return list(islice((one for one in drawn if one is not None), MOST))
+        lot = draw("lot")
+        found: list[Call] = []
+        for calls in kinds[-1:] + kinds[:-1]:
+            twins = (one.twin(draw) for one in (calls if every else _drawn_by_lot(calls, lot)))
+            possible = (one for one in twins if one is not None)
+            found += possible if every else islice(possible, 1)
+        return found if every else found[:MOST]
 
-    def _other(self, calls: list[tuple[float, Call]], rng: torch.Generator) -> Call | None:
-        """One of these, a slow one rather not, with other values; None if none can have any."""
-        odds = torch.tensor([max(seconds, SOONEST) ** -2 for seconds, _ in calls])
-        for at in torch.multinomial(odds, len(calls), generator=rng).tolist():
-            args = other_values(calls[at][1].args, rng)
-            if args is not None:
-                return replace(calls[at][1], args=args)
-        return None
+
+def _drawn_by_lot(calls: list[Again], rng: torch.Generator) -> Iterator[Again]:
+    """All of them, a slow one rather late."""
+    odds = torch.tensor([max(one.seconds, SOONEST) ** -2 for one in calls])
+    return (calls[at] for at in torch.multinomial(odds, len(calls), generator=rng).tolist())
 
 
 def form(args: Args) -> bytes:
@@ -142,9 +168,10 @@ def other_values(args: Args, rng: torch.Generator) -> Args | None:
     """The same call with other values, or None if it has none to change, or too much memory.
 
     Each value keeps its sign, and its size is drawn between those of two others of its tensor, or of its column where
-    there are rows of rows; zeros, infinities and NaN stay where they are. So what is empty stays empty, signs and sizes
-    stay in their range, and a right answer stays right. (A column of q and k that carries the score is no other
-    column's, with which it would cancel; and where it is ±400 it stays so: in between, scores are rounded once more.)
+    there are rows of rows, that are as large (see ORDINARY); zeros, infinities and NaN stay where they are. So what is
+    empty stays empty, signs and sizes stay in their range, and a right answer stays right. (A column of q and k that
+    carries the score is no other column's, with which it would cancel; and where it is ±400 it stays so: in between,
+    scores are rounded once more.)
     """
     storages: dict[int, torch.Tensor] = {}
     made: dict[int, torch.Tensor] = {}
@@ -171,16 +198,22 @@ def _redrawn(tensor: torch.Tensor, rng: torch.Generator) -> bool:
     """Draws the values of a tensor anew; whether any is another by now."""
     once = tensor[tuple(slice(0, 1) if step == 0 else slice(None) for step in tensor.stride())]
     columns = once.shape[-1] if once.dim() > 2 and once.numel() > once.shape[-1] else 1
-    old = once.double().reshape(-1, columns)
+    old = new = once.to(torch.float64, copy=True).reshape(-1, columns)
     free = old.isfinite() & (old != 0)
+    for some in (free & (old.abs() < ORDINARY), free & (old.abs() >= ORDINARY)):
+        new = _drawn(new, some, rng)
+    once.copy_(new.to(tensor.dtype).reshape(once.shape))
+    return not torch.equal(once.double().nan_to_num(), old.reshape(once.shape).nan_to_num())
+
+
+def _drawn(old: torch.Tensor, free: torch.Tensor, rng: torch.Generator) -> torch.Tensor:
+    """The values with those that are free of another size, between those of two free ones of their column."""
     one, two = (old.abs().gather(0, _shuffled(free, rng)) for _ in range(2))
     share = torch.rand(old.shape, generator=rng, dtype=torch.float64)
     places = (~free).to(torch.int8).argsort(stable=True, dim=0)  # of each column, those that are free come first
     kept = old.gather(0, places)
     drawn = torch.where(free.gather(0, places), (one * share + two * (1 - share)) * kept.sign(), kept)
-    new, old = (x.reshape(once.shape) for x in (old.scatter(0, places, drawn).to(tensor.dtype), old))
-    once.copy_(new)
-    return not torch.equal(new.double().nan_to_num(), old.nan_to_num())
+    return old.scatter(0, places, drawn)
 
 
 def _shuffled(free: torch.Tensor, rng: torch.Generator) -> torch.Tensor:

@@ -17,7 +17,7 @@ from drills.author import answers, matrix, pages, stubs
 from drills.catalog import ROOT, Entry, Selection
 from drills.errors import FAILED, PASSED
 from drills.report import verdict
-from drills.report.model import LEVELS, Grade
+from drills.report.model import LEVELS, ExerciseResult, Grade
 
 EXTRA_PAGES = frozenset({"performance.md", "fast_cascade.md"})
 """Pages in content/ that belong to no lesson: what was measured, and how the fast cascade came about."""
@@ -120,10 +120,21 @@ def _not_passed(grade: Grade) -> Iterator[str]:
         yield f"{grade.device}: {grade.grader_error}"
     for lesson, exercise in verdict.exercises(grade):
         if exercise.state != "passed":
-            yield f"{grade.device}: solutions/{lesson.stem}.py: {exercise.name} is {exercise.state}"
+            yield f"{grade.device}: solutions/{lesson.stem}.py: {exercise.name} is {exercise.state}{_why(exercise)}"
+            short = lesson.stem.split("_", 1)[0]
+            yield f"{grade.device}: to repeat: grade.py {short}.{exercise.name} --solutions --seed {grade.seed}"
         untested = [one for one in LEVELS if exercise.levels.get(one) and exercise.levels[one].state == "none"]
         if grade.device == "cpu" and set(untested) - {"traffic"}:
             yield f"{lesson.stem}: no test of {exercise.name} at the level {', '.join(untested)}"
+
+
+def _why(exercise: ExerciseResult) -> str:
+    """What the failed test to look at saw, to be put behind the state; "" if none failed."""
+    test = verdict.first_failed_test(exercise)
+    if test is None or test.failure is None:
+        return ""
+    saw = test.failure
+    return f" in '{test.title}': {saw.called}: {saw.got}; expected {saw.expected}"
 
 
 def answers_listed() -> list[str]:

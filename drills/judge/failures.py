@@ -114,9 +114,7 @@ DEATHS = {
 """Kind of death → the likely cause and what to do."""
 
 
-def death(
-    kind: str, words: str, level: str, called: str = "", line: int | None = None, source: str = ""
-) -> Failure:
+def death(kind: str, words: str, level: str, called: str = "", line: int | None = None, source: str = "") -> Failure:
     """The worker ended, or was ended, before it answered. `words` say what happened, in plain words."""
     return Failure(
         kind=kind,

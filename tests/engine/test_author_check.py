@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sample_grades import WRONG_VALUE, failed, grade, lesson, passed
 
 from drills.author import answers, check
 from drills.cli import main
@@ -32,3 +33,15 @@ def test_a_sample_of_none_is_refused(capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["check", "--sample", "0"])
     assert "0 is no number of at least 1" in capsys.readouterr().err
+
+
+def test_a_solution_that_fails_is_told_with_what_it_takes_to_repeat_it():
+    """Inputs are drawn anew in each run: the next one may well pass."""
+    names = ("merge_state", "merge_state_in_place", "merge_states", "variable_length_merge_states")
+    results = [failed(name, WRONG_VALUE, "any strides") if name == "merge_states" else passed(name) for name in names]
+    said = list(check._not_passed(grade(lesson("l4_merge_states", *results), seed=7)))
+    assert said == [
+        "cpu: solutions/l4_merge_states.py: merge_states is failed in 'any strides': "
+        f"{WRONG_VALUE.called}: {WRONG_VALUE.got}; expected {WRONG_VALUE.expected}",
+        "cpu: to repeat: grade.py l4.merge_states --solutions --seed 7",
+    ]

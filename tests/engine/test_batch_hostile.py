@@ -33,13 +33,7 @@ def chosen(level):
 def around():
     """What hostile code might leave: entries of shared folders with its mark."""
     folders = {Path(tempfile.gettempdir()), Path.home(), Path("/dev/shm"), ROOT, ROOT / "solutions", ROOT / "tests"}
-    return {
-        str(folder / name)
-        for folder in folders
-        if folder.is_dir()
-        for name in os.listdir(folder)
-        if MARK in name
-    }
+    return {str(folder / name) for folder in folders if folder.is_dir() for name in os.listdir(folder) if MARK in name}
 
 
 @pytest.mark.parametrize("level", HERE if ALL else HERE[:1])

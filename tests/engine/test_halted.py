@@ -68,4 +68,4 @@ def test_what_was_printed_and_where_it_is_are_told_apart():
     answer = f'Stack (most recent call first):\n  File "{QUOTED}", line 8 in walk\n  File "{QUOTED}", line 1'
     assert halted.parted("at 1\nat 2" + answer) == ("at 1\nat 2", [(QUOTED, 8)])
     assert halted.parted("nothing but prints\n") == ("nothing but prints\n", [])
-    assert halted.parted(halted.OPENING + "\nwhatever\n  File \"x\", line 99999999999 in f\n") == ("", [])
+    assert halted.parted(halted.OPENING + '\nwhatever\n  File "x", line 99999999999 in f\n') == ("", [])

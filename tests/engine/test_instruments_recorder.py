@@ -99,9 +99,7 @@ FOUND = {
     "an_input_of_size_0_and_a_result_that_is_not_filled": [
         ("unwritten", "result 0[2]: 2 of 2 elements are never written, the first at [0]")
     ],
-    "a_kernel_that_stores_nothing": [
-        ("unwritten", "result 0[2]: 2 of 2 elements are never written, the first at [0]")
-    ],
+    "a_kernel_that_stores_nothing": [("unwritten", "result 0[2]: 2 of 2 elements are never written, the first at [0]")],
     "a_loop_that_an_input_of_size_0_does_not_enter": [
         ("unwritten", "result 0[2]: 2 of 2 elements are never written, the first at [0]")
     ],

@@ -12,6 +12,7 @@ from drills import session
 from drills.catalog import select
 from drills.instruments.notes import Launch, Notes
 from drills.run import load_facts
+from drills.sandbox.client import Call
 from drills.sandbox.nursery import Nursery
 from drills.twins import Twins, difference, form, other_values
 
@@ -109,6 +110,19 @@ def test_values_keep_their_signs_and_a_column_of_one_size_its_size():
     assert torch.equal(twin.sign(), q.sign()) and int((twin != q).sum()) > 40
     sizes, drawn = q[..., 1:].abs(), twin[..., 1:].abs()
     assert bool((drawn <= sizes.amax((0, 1))).all() and (drawn >= sizes.amin((0, 1))).all())
+
+
+def test_keys_of_another_size_than_the_values_beside_them_stay_apart():
+    """Drawn between the two, values in the same columns of the cache would overflow, and a right answer with them."""
+    rng = torch.Generator().manual_seed(3)
+    kv_cache = torch.rand(4, 2, 3, 1, 2, generator=rng) + 1.0
+    kv_cache[:, 0] = 2.0**127
+    (twin,) = other_values((kv_cache,), rng)
+    assert torch.equal(twin[:, 0], kv_cache[:, 0])
+    assert not torch.equal(twin, kv_cache) and float(twin[:, 1].max()) <= 2.0
+    kv_cache[:2, 0] = 2.0**12
+    (twin,) = other_values((kv_cache,), rng)
+    assert bool((twin[:, 0] >= 2.0**12).all()) and float(twin[:, 1].max()) <= 2.0
 
 
 def test_views_of_one_memory_are_that_in_a_twin_too():
@@ -239,6 +253,34 @@ def test_one_call_is_made_again_after_the_last_test(grade):
     printed = [test.printed.split() for test in got.tests if test.level != "compile"]
     assert got.state == "passed"
     assert [len(one) for one in printed] == [1] * (len(printed) - 1) + [2]
+
+
+def test_where_the_seed_is_given_every_call_is_made_again(grade):
+    first = "    y = torch.empty_like(x)\n"
+    got = grade(tiny_lesson.SOLUTION.replace(first, f"    print(len(x))\n{first}"), seed=3)
+    *others, last = [test.printed.split() for test in got.tests if test.level != "compile"]
+    assert got.state == "passed" and [len(one) for one in others] == [1] * len(others)
+    assert sorted(last[1:]) == sorted(size for one in others + [last[:1]] for size in one if int(size) > 1)
+
+
+def test_a_call_drawn_by_lot_has_the_values_that_it_has_among_all():
+    """So that who repeats a run with its seed meets what it met, however long each call takes this time."""
+    calls = [Call("double", (torch.rand(size),)) for size in range(8, 36)]
+
+    def draw(purpose):
+        return torch.Generator().manual_seed(99 if purpose == "lot" else purpose)
+
+    def made(every, seconds):
+        twins = Twins()
+        for number, call in enumerate(calls):
+            twins.good(call, seconds(number), ["a" if number % 3 else "b", f"grid {number}"])
+        return [one.args[0] for one in twins.others("double", draw, every)]
+
+    every = made(True, lambda number: 1.0)
+    lots = [made(False, lambda number, at=at: 0.001 if number in (at, at + 1) else 50.0) for at in range(2, 20, 3)]
+    assert len(every) == len(calls) and all(len(lot) == 2 for lot in lots)
+    assert all(any(torch.equal(one, other) for other in every) for lot in lots for one in lot)
+    assert len({len(lot[0]) for lot in lots}) > 1
 
 
 def test_the_first_of_several_forms_is_remembered():
