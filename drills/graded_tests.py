@@ -186,7 +186,7 @@ def result_of(test: GradedTest, report: pytest.TestReport, error: BaseException 
     """The result that this phase of a test decides; None if it decides nothing."""
     result = TestResult(test.id, test.title, test.exercise, test.level, "not run", seconds=report.duration)
     if isinstance(error, GradedFailure):
-        result.outcome, result.failure = "failed", error.failure
+        result.outcome, result.failure, result.title = "failed", error.failure, error.title or test.title
     elif isinstance(error, AssertionError):
         result.outcome, result.failure = "failed", Failure("assertion", test.level, got=str(error).split("\n")[0])
     elif error is None and (report.when != "call" or hasattr(report, "wasxfail")):

@@ -31,11 +31,15 @@ MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "the GPU stopped in your kernel")
 
 
 class GradedFailure(AssertionError):
-    """A graded test failed; `failure` says how. Raised by the `drill` fixture, shown without a traceback."""
+    """A graded test failed; `failure` says how. Raised by the `drill` fixture, shown without a traceback.
 
-    def __init__(self, failure: Failure):
+    title: what was tried, where that is something else than the test's name says; "" where it is not.
+    """
+
+    def __init__(self, failure: Failure, title: str = ""):
         super().__init__(one_line(failure))
         self.failure = failure
+        self.title = title
 
 
 def one_line(failure: Failure) -> str:

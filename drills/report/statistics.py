@@ -41,7 +41,8 @@ class Tally:
             self.levels.setdefault(level, Counter())[result.state] += 1
         for test in exercise.tests:
             self.tests.setdefault(test.id, Counter())[test.outcome] += 1
-            self.titles.setdefault(test.id, (test.title, test.level))
+            if test.outcome == "passed" or test.id not in self.titles:  # a failed one may be called by what was tried
+                self.titles[test.id] = (test.title, test.level)
 
 
 @dataclass

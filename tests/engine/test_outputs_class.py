@@ -20,7 +20,7 @@ from drills.report.causes import Cause, causes, short
 from drills.report.console import open_console
 from drills.report.model import Failure, LessonResult, TestResult
 from drills.report.points import Points
-from drills.report.statistics import Statistics
+from drills.report.statistics import Statistics, Tally
 from drills.report.submission import Submission
 from drills.run import load_facts
 
@@ -150,6 +150,18 @@ def test_statistics_count_right():
     }  # fmt: skip
     assert tree["isolation"] == {"bwrap": 8}
     assert tree["with_refused_files"] == 1
+
+
+@pytest.mark.parametrize("first", ["passed", "failed"])
+def test_a_test_is_called_by_its_own_name_where_one_of_a_class_was_failed_for_something_else(first):
+    """A call that was made again, say; whichever of the two submissions comes first."""
+    told = [("passed", "any strides"), ("failed", "a call of an earlier test once more, with other values")]
+    tally = Tally()
+    for outcome, title in sorted(told, key=lambda one: one[0] != first):
+        test = TestResult("l4::test_any_strides", title, "merge_states", "memory", outcome)
+        tally.add(result("merge_states", [test]), 0)
+    assert tally.titles == {"l4::test_any_strides": ("any strides", "memory")}
+    assert tally.tests["l4::test_any_strides"] == {"passed": 1, "failed": 1}
 
 
 def test_columns_stand_in_the_order_of_the_lessons_whoever_comes_first():

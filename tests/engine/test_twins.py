@@ -234,6 +234,7 @@ def test_a_call_made_again_finds_who_is_told_the_result(grade, told, kind):
     *others, last = [test for test in got.tests if test.level != "compile"]
     assert all(test.outcome == "passed" for test in others)
     assert (last.failure.kind, last.failure.level) == (kind, "value")
+    assert last.title == "a call of an earlier test once more, with other values"
 
 
 def test_who_computes_only_some_calls_elsewhere_is_found_in_those(grade):
