@@ -10,7 +10,7 @@ import hashlib
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -51,8 +51,8 @@ class Calls(Protocol):
     def load(self) -> Loaded:
         """Wait until it is loaded."""
 
-    def call(self, call: Call) -> Reply:
-        """Make one call."""
+    def call(self, call: Call, meanwhile: Callable[[], None] | None = None) -> Reply:
+        """Make one call. meanwhile: what to do until it is answered."""
 
     def dismiss(self) -> None:
         """Begin to end it: no more calls are expected."""
@@ -106,6 +106,7 @@ class LessonRun:
     loaded: Loaded | None = None
     ask_until: float = math.inf
     twins: Twins = field(default_factory=Twins)
+    launches: list[tuple[str, Sequence[Launch]]] = field(default_factory=list)
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -146,19 +147,29 @@ class LessonRun:
         return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
 
     def call(self, call: Call) -> Reply:
-        """Call the graded code; always a Reply."""
-        return self.worker.call(call)
+        """Call the graded code; always a Reply. Until it is there, what will be asked of it is worked out."""
+
+        def meanwhile() -> None:
+            self._submit()
+            judge.right_results(self.lesson.exercise(call.exercise), call.args)
+
+        return self.worker.call(call, meanwhile)
 
     def submit(self, exercise: str, launches: Sequence[Launch]) -> None:
-        """Launches for the compile gate, which starts on them at once."""
+        """Launches for the compile gate, which gets them during the next call."""
         if self.gate is not None and launches:
-            self.gate.submit(self.file, exercise, launches)
+            self.launches.append((exercise, launches))
+
+    def _submit(self) -> None:
+        while self.launches:
+            self.gate.submit(self.file, *self.launches.pop(0))
 
     def compile_failure(self, exercise: str) -> Failure | None:
         """Waits for the gate; the first launch of the exercise that does not compile."""
         if self.gate is None:
             return None
         self.worker.dismiss()  # compile tests come last: it ends while the gate goes on
+        self._submit()
         self.reports[exercise] = self.gate.reports(exercise, GATE_SECONDS)
         if not self.reports[exercise] and not self.instruments_on:
             self.gate_off = self.gate_off or "launches are not seen here: the recorder is off"

@@ -11,6 +11,7 @@ Order of use, for one call:
 
 from drills.judge.compare import compare, matches
 from drills.judge.diagnosis import diagnose
+from drills.judge.expected import right_results
 from drills.judge.failures import GradedFailure, death, finding, level_of, one_line, raised
 from drills.judge.form import form, unpack
 from drills.judge.pattern import shape_of_error
@@ -39,6 +40,7 @@ __all__ = [
     "pointed",
     "raised",
     "read_too_little",
+    "right_results",
     "shape_of_error",
     "tolerance",
     "too_few_programs",

@@ -11,6 +11,7 @@ import re
 import secrets
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -112,8 +113,11 @@ class Worker:
             self.loading = self._loaded()
         return self.loading
 
-    def call(self, call: Call) -> Reply:
-        """Call a graded function. A file that does not load gives a Reply that says so."""
+    def call(self, call: Call, meanwhile: Callable[[], None] | None = None) -> Reply:
+        """Call a graded function. A file that does not load gives a Reply that says so.
+
+        meanwhile: work of the caller's that is done while the process answers; no time of the call's own.
+        """
         if self.child is not None and (self.done or self.child.ended() is not None):
             self.close()
         loaded = self.load()
@@ -124,7 +128,7 @@ class Worker:
         except wire.Malformed as error:
             raise GraderFailed(f"the arguments of {call.exercise} do not fit the wire: {error}") from error
         deadline = time.monotonic() + self.timeout
-        answer = self._exchange(data, deadline)
+        answer = self._exchange(data, deadline, meanwhile=meanwhile)
         if isinstance(answer, Death):
             return Reply(death=answer, printed=self._bury())
         try:
@@ -190,10 +194,16 @@ class Worker:
         except wire.Malformed as error:
             return Loaded(death=outcome.malformed(error), printed=self._bury())
 
-    def _exchange(self, data: bytes, deadline: float, importing: bool = False) -> wire.Message | Death:
+    def _exchange(
+        self, data: bytes, deadline: float, importing: bool = False, meanwhile: Callable[[], None] | None = None
+    ) -> wire.Message | Death:
         try:
             if data:
                 self.channel.send(data, deadline)
+            if meanwhile is not None:
+                begun = time.monotonic()
+                meanwhile()
+                deadline += time.monotonic() - begun
             answer = self.channel.receive(deadline)
             if answer.head.get("nonce") != self.nonce:
                 raise wire.Malformed("an answer to another question")

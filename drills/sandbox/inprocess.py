@@ -5,6 +5,7 @@ The opposite of isolation, on the learner's own demand and for the learner's own
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,10 @@ class InProcess:
             self.loading = Loaded(tuple(said.get("functions", ())), raised)
         return self.loading
 
-    def call(self, call: Call) -> Reply:
-        """Make one call. The arguments are copies, as they are in a worker."""
+    def call(self, call: Call, meanwhile: Callable[[], None] | None = None) -> Reply:
+        """Make one call. The arguments are copies, as they are in a worker. meanwhile: done before."""
+        if meanwhile is not None:
+            meanwhile()
         head: dict[str, Any] = {
             "nonce": "",
             "exercise": call.exercise,

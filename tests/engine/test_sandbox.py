@@ -71,6 +71,21 @@ def test_the_parents_arguments_stay_as_they_are_and_changed_ones_come_back(worke
     assert reply.results is None and reply.after[0].tolist() == [1, 1, 1]
 
 
+def test_what_the_caller_does_meanwhile_is_no_time_of_the_call(worker):
+    """Done once the call is under way; a call that never ends still gets all of its time, and no more."""
+    done = []
+
+    def work():
+        time.sleep(0.6)
+        done.append(worker.child.ended())
+
+    worker.timeout = 0.4
+    assert worker.call(Call("count", ()), work).results == 1 and done == [None]
+    begun = time.monotonic()
+    assert worker.call(Call("loop", ()), work).death.kind == "timeout" and len(done) == 2
+    assert time.monotonic() - begun >= 1.0
+
+
 def test_one_process_serves_many_calls(worker):
     assert [call(worker, "count").results for _ in range(3)] == [1, 2, 3]
 
