@@ -145,6 +145,7 @@ def _grade(selections: list[catalog.Selection], target: Path, options: argparse.
             device=options.device,
             timeout=options.timeout,
             seed=options.seed,
+            every_twin=options.seed is not None,
             debug=options.debug,
             isolation=isolation.chosen(options.isolation),
             progress=tell,

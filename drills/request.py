@@ -32,6 +32,7 @@ class Request:
     selections: lessons and exercises, from catalog.select. target: the folder that holds the graded files.
     level: grade this level only. device: "auto", "cpu" or "cuda". timeout: seconds for one call.
     seed: repeats a run's inputs; drawn if None; a function is called once the zygote has been forked.
+    every_twin: make every call again with other values, not some by lot (see twins): repeats what any run met.
     debug: run graded code in this process. name: the target as shown, made from `target` if "".
     progress: told before each test. gate: False leaves the compile level out.
     stop_early: the first failing test is the last that is run.
@@ -48,6 +49,7 @@ class Request:
     device: str = "auto"
     timeout: float = 10.0
     seed: int | Callable[[], int] | None = None
+    every_twin: bool = False
     debug: bool = False
     name: str = ""
     isolation: Isolation = field(default_factory=best_for_learner)

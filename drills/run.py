@@ -107,7 +107,7 @@ class Run:
             gate_off=self.gate_off,
             explaining_seconds=self.request.explaining,
             makes_twins=not self.request.debug and self.request.level is None,  # a breakpoint is met once
-            every_twin=self.request.seed is not None,
+            every_twin=self.request.every_twin,
         )
 
     def _worker(self, entry: Entry) -> Calls:

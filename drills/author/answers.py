@@ -169,6 +169,7 @@ def _grade_in_turn(answers: Iterable[Answer], seed: int) -> Iterator[Outcome]:
                     timeout=PATIENCE,
                     explaining=PATIENCE,
                     seed=seed,
+                    every_twin=True,
                     name=answer.name,
                     gate=answer.right or answer.level == "compile",
                 )

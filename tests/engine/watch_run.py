@@ -39,14 +39,15 @@ class Watch:
         self.there: int | None = None
         environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "grade.py", "watch", "--device", "cpu", *words]
+        heard = f"import os, signal; signal.signal({signal.SIGHUP:d}, signal.SIG_DFL); "  # nohup had it ignored
+        run = f"os.execv({sys.executable!r}, {command!r})"
         own = {"cwd": root, "env": environment}
         if terminal:
             self.end, there = pty.openpty()
             self.before = termios.tcgetattr(there)
-            take = f"import fcntl, termios, os; fcntl.ioctl({there}, termios.TIOCSCTTY, 0)"
-            code = f"{take}; os.execv({sys.executable!r}, {command!r})"
+            take = f"import fcntl, termios; fcntl.ioctl({there}, termios.TIOCSCTTY, 0); "
             self.process = subprocess.Popen(
-                [sys.executable, "-c", code],
+                [sys.executable, "-c", heard + take + run],
                 stdin=there,
                 stdout=there,
                 stderr=there,
@@ -57,6 +58,7 @@ class Watch:
             self.there = there
         else:
             self.end, there = os.pipe()
+            command = [sys.executable, "-c", heard + run]
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=there, stderr=there, **own)
             os.close(there)
 
