@@ -4,8 +4,7 @@ A result that was computed in Python can reach memory through a launched kernel:
 offset, as the grid. So calls are held against each other by what their kernels were told (see `instruments.told`): the
 tests make some twins by themselves, and calls of each exercise, drawn by lot, are made again with other values: one of
 those that launch and copy the same, up to numbers, and so on for a few of what else is launched. Who computes only the
-hardest cases elsewhere launches something else there. Or every call is: to repeat what a run met, and so that a whole
-class is asked the same.
+hardest cases elsewhere launches something else there. Or every call is, to repeat what a run met.
 """
 
 from __future__ import annotations

@@ -131,7 +131,6 @@ class Grader:
             device=self.settings.device,
             timeout=self.settings.timeout,
             seed=seed,
-            every_twin=True,  # the same calls for everybody
             name="submission/",
             isolation=self.isolation,
             progress=self.beat,
