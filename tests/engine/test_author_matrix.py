@@ -36,3 +36,12 @@ def test_a_wrong_answer_that_is_told_something_else_is_a_problem():
     told = answers.Outcome(known, False, known.level, known.diagnosis, told=f"{known.told}: multiply by its strides.")
     assert told.problem == ""
     assert "was told It is not contiguous" in replace(told, told="It is not contiguous: …").problem
+
+
+def test_other_inputs_may_show_a_mistake_at_a_lower_level():
+    known = answers.read(answers.FOLDER / "wrong" / "l2_mlo_merge" / "partial_o_not_rescaled.py")
+    sooner = answers.Outcome(known, False, "value", known.diagnosis)
+    assert known.level == "edge" and "came out value/partial_o_not_rescaled" in sooner.problem
+    assert replace(sooner, by_chance=True).problem == replace(sooner, level="edge").problem == ""
+    for other in ({"level": "memory"}, {"diagnosis": "wrong_value"}, {"passed": True}):
+        assert replace(sooner, by_chance=True, **other).problem
