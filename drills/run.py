@@ -18,6 +18,7 @@ from typing import Any
 
 from drills.catalog import Entry, Selection
 from drills.errors import GraderFailed, WrongUse
+from drills.instruments import gate_folders
 from drills.lesson_run import Calls, LessonRun
 from drills.lessons.base import Lesson
 from drills.request import GATE_CACHE, Progress, Request
@@ -43,6 +44,7 @@ class Run:
     nursery: Nursery | None = None
     device: str = "cpu"
     seed: int = 0
+    mark: str = field(default_factory=lambda: secrets.token_hex(8))
     lessons: dict[str, LessonRun] = field(default_factory=dict)
     gate: Any = None
     gate_off: str = ""
@@ -74,6 +76,7 @@ class Run:
             lesson.worker.close()
         if self.gate is not None:
             self.gate.close()
+            gate_folders.clear(self.mark)
         if self.nursery is not None and self.own_nursery:
             self.nursery.close()
 
@@ -174,7 +177,7 @@ class Run:
     def _fork_gate(self) -> socket.socket:
         here, there = socket.socketpair()
         with there:
-            self.nursery.branch("compile").fork("gate", {}, GATE_CAPS, [there])
+            self.nursery.branch("compile").fork("gate", {"mark": self.mark}, GATE_CAPS, [there])
         return here
 
 

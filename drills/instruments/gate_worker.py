@@ -33,12 +33,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from drills.instruments import own_words
+from drills.instruments import gate_folders, own_words
 from drills.instruments.gate_answer import MAX_ERROR, answer, failed, ready
 
 MAX_QUESTION = 16 << 20
-PREFIX = "drills-gate-"
-STALE_S = 3600.0
 NICE = 3
 POLL_S = 0.02
 GRACE_S = 0.3
@@ -46,14 +44,18 @@ GRACE_S = 0.3
 
 
 def serve(sock: socket.socket, config: dict[str, Any] | None = None) -> None:
-    """Answer questions until the parent closes its end. For a process of its own that has not loaded triton yet."""
-    sweep()
-    folder = tempfile.mkdtemp(prefix=PREFIX)
+    """Answer questions until the parent closes its end. For a process of its own that has not loaded triton yet.
+
+    config: the mark of its folder, and what it gives up before graded code.
+    """
+    config = config or {}
+    gate_folders.sweep()
+    folder = gate_folders.make(config.get("mark", ""))
     try:
         compiler = os.fork()
         if compiler == 0:
             try:
-                compile_on_request(sock, folder, (config or {}).get("seal", lambda: None))
+                compile_on_request(sock, folder, config.get("seal", lambda: None))
             finally:
                 os._exit(0)
         status = await_end(compiler, sock)
@@ -63,15 +65,6 @@ def serve(sock: socket.socket, config: dict[str, Any] | None = None) -> None:
                 sock.sendall(b"\n" + json.dumps({"id": None, **obituary(status, said)}).encode() + b"\n")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def sweep() -> None:
-    """Remove the folders of processes that were killed together with their outer one, long ago."""
-    with contextlib.suppress(OSError):
-        for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-            found = folder.lstat()
-            if found.st_uid == os.getuid() and time.time() - found.st_mtime > STALE_S:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 def await_end(compiler: int, sock: socket.socket) -> int:

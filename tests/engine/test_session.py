@@ -5,6 +5,7 @@ import inspect
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ from drills import graded_tests, session
 from drills.report.model import LEVELS
 from drills.report.verdict import exit_code
 from drills.sandbox import later
+from drills.sandbox.isolation import Isolation
 from drills.sandbox.nursery import Nursery
 
 LOOP = ("    y = torch.empty_like(x)\n", "    while True: pass\n")
@@ -366,3 +368,19 @@ def test_an_exercise_without_tests_is_the_graders_fault(grade, tmp_path):
     entry = tiny_lesson.build(tmp_path, "l96_bare", tiny_lesson.TESTS.split('@pytest.mark.graded("negate')[0])
     got = grade(lesson=entry)
     assert "no test grades negate_in_place" in got.grader_error and exit_code(got) == 3
+
+
+def test_a_gate_that_is_killed_leaves_no_folder_behind(entry, tmp_path, monkeypatch):
+    """With no isolation a file may kill the process that would have removed the folder, and a cap may at any level."""
+    private = tmp_path / "private"
+    private.mkdir()
+    (private / "drills-gate-of-another-run").mkdir()
+    monkeypatch.setenv("TMPDIR", str(private))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    kill = "import os\nif 'TRITON_INTERPRET' not in os.environ:\n    for pid in (os.getppid(), os.getpid()):\n"
+    tiny_lesson.written(entry, tmp_path / "answers", f"{kill}        os.kill(pid, 9)\n{tiny_lesson.SOLUTION}")
+    chosen = (tiny_lesson.selection(entry),)
+    process = Isolation.named("process")
+    got = session.grade(session.Request(chosen, tmp_path / "answers", device="cpu", isolation=process))
+    assert states(got) == ["failed", "failed"]
+    assert [path.name for path in private.iterdir()] == ["drills-gate-of-another-run"]
