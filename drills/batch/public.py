@@ -56,6 +56,8 @@ def _lesson(hidden: LessonResult, explained: LessonResult | None, name: str) -> 
     problem = hidden.problem
     if problem is not None and problem.kind not in problems.KINDS.values():
         problem = explained.problem if explained and explained.problem else _said(problem, "")
+    if problem is not None:  # by the name that the student gave it, not by where the worker has it
+        problem = replace(problem, got=problem.got.replace(hidden.file, f"{hidden.stem}.py"))
     return LessonResult(hidden.stem, hidden.title, f"{name}/{hidden.stem}.py", hidden.sha256, exercises, problem)
 
 

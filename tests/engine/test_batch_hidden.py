@@ -10,7 +10,11 @@ import pytest
 import tiny_lesson
 import torch
 
+from drills import source
+from drills.batch import public
 from drills.batch.settings import PUBLIC_SEED
+from drills.report import problems
+from drills.report.model import Grade, LessonResult
 from drills.sandbox import isolation
 
 ALL = os.environ.get("HOSTILE") == "all"
@@ -112,3 +116,13 @@ def test_a_verdict_on_hidden_inputs_stands_where_public_ones_pass(tmp_path):
     hidden = [one for one in failures if "kept back" in one.likely]
     assert len(hidden) == 3 and {one.got for one in hidden} == {"wrong values"}
     assert "--seed 2" in hidden[0].likely
+
+
+def test_a_file_that_is_no_text_is_called_by_its_own_name():
+    """Not by where the worker has it, which means nothing to the student."""
+    problem = problems.from_source(source.parse(b"# caf\xe9\n"), "submission/l91_tiny.py")
+    lesson = LessonResult("l91_tiny", "Tiny", "submission/l91_tiny.py", "00", problem=problem)
+    hidden = Grade("submission/", "cpu", {}, "bwrap", lessons=[lesson])
+    (seen,) = public.view(hidden, None, "emil").lessons
+    assert seen.problem.got == "l91_tiny.py is not UTF-8 text: save it with that encoding"
+    assert seen.file == "emil/l91_tiny.py"
