@@ -375,6 +375,14 @@ def test_empty_parts_and_a_head_of_empty_parts(drill, payload):
 
 
 @pytest.mark.graded("merge_mlo", "edge")
+def test_hundreds_of_empty_parts_may_come_first(drill):
+    """And the one that counts is far below 0: a max of 0 from the empty ones leaves it without weight."""
+    m, o = torch.full((300, 1), -300.0), torch.randn(300, 1, 64, generator=drill.rng)
+    where = torch.arange(300)[:, None] < 299
+    drill.merge_mlo(*make_empty((m, torch.ones(300, 1), o), where, math.nan)).agrees()
+
+
+@pytest.mark.graded("merge_mlo", "edge")
 def test_a_single_part_may_be_empty(drill):
     """In the second of two heads."""
     where = torch.tensor([[False, True]])

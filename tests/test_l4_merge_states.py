@@ -438,10 +438,10 @@ def test_what_empty_states_hold_is_not_used(drill, N):
 
 @pytest.mark.graded("merge_states", "edge")
 def test_hundreds_of_empty_states_may_come_first(drill):
-    """Whole blocks of empty states before the first one that counts."""
-    v, s = states(drill.rng, 1, 300, 1, 2)
+    """Whole blocks of them, and the one that counts is far below 0: a max of 0 from them leaves it without weight."""
+    v, s = states(drill.rng, 1, 300, 1, 64)
     empty_out(v, s, (0, slice(0, 299)), payload=math.nan)
-    drill.merge_states(v, s).agrees()
+    drill.merge_states(v, s - 300.0).agrees()
 
 
 @pytest.mark.graded("merge_states", "edge")
@@ -573,9 +573,10 @@ def test_no_positions_and_no_rows(drill, indptr):
 
 @pytest.mark.graded("variable_length_merge_states", "edge")
 def test_a_run_may_hold_empty_states(drill):
-    """One of 140, and the last alone in its run."""
+    """One of 140 of which the last alone counts, far below 0; and a single one."""
     v, s, indptr = runs(drill.rng, [0, 2, 5, 145, 146], H=1, D=12)
     empty_out(v, s, slice(0, 2), slice(3, 4), slice(5, 144), slice(145, 146), payload=not_finite(12))
+    s[144] -= 300.0
     drill.variable_length_merge_states(v, s, indptr).agrees()
 
 

@@ -149,6 +149,13 @@ def draw_masked_first(rng: torch.Generator) -> Args:
     return (x,)
 
 
+def draw_masked_then_low(rng: torch.Generator) -> Args:
+    """The same, and what follows the masked blocks is far below 0."""
+    (x,) = draw_masked_first(rng)
+    x[0] -= 300.0
+    return (x,)
+
+
 def draw_rising(rng: torch.Generator) -> Args:
     """The max moves in every block, the last one included."""
     return (_long_rows(rng).sort().values,)

@@ -81,6 +81,16 @@ def masked_beginning(block: int, factor: float, guarded: bool) -> Callable[..., 
     return formula
 
 
+def zero_kept(block: int, factor: float, guarded: bool) -> Callable[..., tuple]:
+    """The 0 that is subtracted while the max is -inf becomes the max. guarded: 1 takes the place of an l of 0."""
+
+    def formula(x):
+        m, l, _ = Recurrence(kept=True, single=True).run(x, block)
+        return ((m + torch.log(torch.where((l == 0) & guarded, 1.0, l))) * factor,)
+
+    return formula
+
+
 def scores_in_half(dtype: torch.dtype | None, constant_too: bool) -> Callable[..., tuple]:
     """lse2 of scores that are rounded after they were scaled; dtype: None for that of x."""
 

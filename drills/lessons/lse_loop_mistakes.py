@@ -38,6 +38,7 @@ def _of_blocks(id: str, exercise: str, write, factor: float, says: str) -> Mista
 def _of_a_row(exercise: str, factor: float, old: str) -> tuple[Mistake, ...]:
     """The misconceptions that lse and lse2 share. old: the factor of an old sum."""
     first, *others = (loops.first_block(block, factor) for block in loops.BLOCKS)
+    kept, *more_kept = (loops.zero_kept(block, factor, one) for one in (False, True) for block in loops.BLOCKS)
     return (
         Mistake(
             f"{exercise}_l_not_rescaled", exercise, anchor=RANGE, cases=draws.draw_rising,
@@ -71,6 +72,12 @@ def _of_a_row(exercise: str, factor: float, old: str) -> tuple[Mistake, ...]:
             f"{exercise}_start_zero", exercise, anchor=RANGE, cases=draws.draw_far_rows,
             says="The running max starts at 0: far below it, every term is 0. Start at -inf.",
             **loops.started((0.0,), factor),
+        ),
+        Mistake(
+            f"{exercise}_zero_kept", exercise, kept, anchor=RANGE, cases=draws.draw_masked_then_low,
+            says="The 0 that is subtracted while the max is -inf was kept as the max, which lower scores never "
+            "replace. m stays -inf.",
+            variants=tuple(more_kept),
         ),
         Mistake(
             f"{exercise}_stand_in", exercise, anchor=RANGE, cases=draws.draw_far_below,

@@ -53,6 +53,12 @@ def empty_at_first(v: Tensor, s: Tensor, rng: Generator) -> None:
     s[1, 0] = -math.inf
 
 
+def low_after_empty(v: Tensor, s: Tensor, rng: Generator) -> None:
+    """Position 0 has one state, the last, far below what 2^s holds. Position 1 is empty throughout."""
+    s[0] -= 400.0
+    s[0, :-1] = s[1] = -math.inf
+
+
 def poisoned(v: Tensor, s: Tensor, rng: Generator) -> None:
     """One state of position 1, last head, is empty, and its payload is NaN."""
     n = integer(rng, 0, s.shape[1] - 1)

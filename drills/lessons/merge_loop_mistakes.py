@@ -146,4 +146,18 @@ LOOP_CAUSES = (
         edit=draws.empty_at_first,
         sizes=(("S", 3), ("N", 131), ("H", 1), ("D", 3)),
     ),
+    Cause(
+        "zero_kept",
+        tuple(
+            loops.zero_kept(block, guarded, s_of_none)
+            for guarded in (True, False)
+            for s_of_none in (-torch.inf, 0.0)
+            for block in (*loops.BLOCKS, 256)
+        ),
+        "two-empty-states",
+        "The 0 that is shifted by while the max is -inf was kept as the max. No lower s replaces it: m stays -inf.",
+        exercises=MANY,
+        edit=draws.low_after_empty,
+        sizes=(("S", 3), ("N", 260), ("H", 1), ("D", 64)),
+    ),
 )

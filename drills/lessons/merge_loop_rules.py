@@ -216,3 +216,21 @@ def nan_from_the_start(block: int, in_s: str, no_states: bool) -> Rule:
         return right_v.masked_fill(bad[..., None], torch.nan), torch.where(bad, wrong_s, right_s)
 
     return formula
+
+
+def zero_kept(block: int, guarded: bool, s_of_none: float) -> Rule:
+    """The 0 that is shifted by while all states are empty stays the max: where the first `block` are, in float32.
+
+    guarded: is v divided by 1 where no weight is left? s_of_none: what s is there.
+    """
+
+    def formula(v: Tensor, s: Tensor):
+        empty = largest(s[:block], 0) == -torch.inf
+        m = torch.where(empty, largest(s, 0).clamp(min=0.0), finite_shift(largest(s, 0)))
+        w = torch.exp2((s.double() - m).float()).double()
+        total = w.sum(0)
+        summed = (w[..., None] * drop_unused(w, v)).sum(0)
+        merged = torch.where(total == 0, s_of_none, m + torch.log2(total))
+        return divided(summed, total) if guarded else summed / total[..., None], merged
+
+    return formula

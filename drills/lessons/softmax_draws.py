@@ -83,6 +83,13 @@ def draw_masked_first(rng: torch.Generator) -> Args:
     return x, 64
 
 
+def draw_masked_then_low(rng: torch.Generator) -> Args:
+    """The same, and what follows the masked blocks is far below 0."""
+    x, block = draw_masked_first(rng)
+    x[0] -= 300.0
+    return x, block
+
+
 def draw_masked_row(rng: torch.Generator) -> Args:
     """One row of three is masked throughout."""
     x = scores(rng)

@@ -41,7 +41,8 @@ class Recurrence:
     rescale_l, rescale_o: "keep" for exp(m - m_new), "none", "inverted" for exp(m_new - m).
     pad: score of the columns that fill the last block. shift: is the max subtracted at all?
     moves: is the running max m_new from a step to the next, or what it was at the start?
-    guard: is 0 subtracted where the max is -inf? first_step: does an inverted factor skip the first block?
+    guard: is 0 subtracted where the max is -inf? kept: does that 0 become the max?
+    first_step: does an inverted factor skip the first block?
     divide: is o divided by l after every block, and by nothing at the end?
     half: are the sums kept in the input's dtype? single: computed in float32, for overflow, or in float64?
     block: columns a step; None for the block of the call.
@@ -55,6 +56,7 @@ class Recurrence:
     pad: float = -math.inf
     shift: bool = True
     guard: bool = True
+    kept: bool = False
     first_step: bool = True
     divide: bool = False
     half: bool = False
@@ -89,6 +91,7 @@ class Recurrence:
             o = (o * self.factor(self.rescale_o, m, m_new, off)[:, None] + w @ v[start : start + block]).to(sums)
             if self.divide:
                 o = o / torch.where(l == 0, 1.0, l)[:, None]
+            m_new = off if self.kept else m_new
             m = m_new if self.moves else m
         o = o * l[:, None] if self.divide else o
         return m.double(), l.double(), o.double()
@@ -115,12 +118,12 @@ def in_blocks(write: Callable, rule: Recurrence, **more) -> dict:
     return {"formula": write(rule, **more), "variants": others}
 
 
-def stats(rule: Recurrence) -> Callable[..., tuple]:
-    """softmax_stats written with `rule`."""
+def stats(rule: Recurrence, back: bool = False) -> Callable[..., tuple]:
+    """softmax_stats written with `rule`; back: m is -inf after all where l is 0."""
 
     def formula(x: Tensor, block: int = 1024):
         m, l, _ = rule.run(x, block)
-        return m, l
+        return torch.where((l == 0) & back, -math.inf, m), l
 
     return formula
 

@@ -17,6 +17,7 @@ from drills.lessons.softmax_draws import (
     draw_huge,
     draw_masked_first,
     draw_masked_row,
+    draw_masked_then_low,
     draw_negative,
     draw_odd_tail,
     with_values,
@@ -63,6 +64,11 @@ NAN = (
     "(-inf) - (-inf) is NaN. While the max is still -inf, subtract 0 in its place.",
     "minus-inf-minus-minus-inf",
 )
+KEPT = (
+    "The 0 that is subtracted while the max is -inf was kept as the max, which lower scores never replace. m "
+    "stays -inf.",
+    "minus-inf-minus-minus-inf",
+)
 EMPTY = ("A row with no score gave 0 / 0. Divide by 1 where l is 0.", "a-row-with-no-score")
 NOT_DIVIDED = ("The result was not divided by l, or l is NaN and a guard divided by 1.", "not-divided-by-l")
 
@@ -105,6 +111,14 @@ def shared(exercise: str, prefix: str, write, convert, **more) -> tuple[Mistake,
     return tuple(found)
 
 
+def zero_kept(exercise: str, prefix: str, write, convert, *ways: dict) -> Mistake:
+    """The shift's 0 as the running max; ways: what else `write` takes, the usual first."""
+    each = [in_blocks(write, _variant(kept=True), **more) for more in ways]
+    first, *others = (one for way in each for one in (way["formula"], *way["variants"]))
+    cases = convert(draw_masked_then_low)
+    return Mistake(f"{prefix}_zero_kept", exercise, first, *KEPT, cases=cases, variants=tuple(others))
+
+
 STATS = (
     Mistake("stats_no_shift", "softmax_stats", formulas.stats_unshifted, *UNSHIFTED),
     Mistake(
@@ -116,6 +130,7 @@ STATS = (
         **in_blocks(stats, Recurrence(running=False)),
     ),
     *shared("softmax_stats", "stats", stats, lambda draw: draw),
+    zero_kept("softmax_stats", "stats", stats, lambda draw: draw, {}, {"back": True}),
 )  # fmt: skip
 
 SOFTMAX = (
@@ -132,6 +147,7 @@ SOFTMAX = (
         **in_blocks(normalized, _variant(running=False)),
     ),
     *shared("softmax", "softmax", normalized, lambda draw: draw, guarded=True),
+    zero_kept("softmax", "softmax", normalized, lambda draw: draw, {"guarded": True}, {}),
     Mistake("softmax_empty_row", "softmax", formulas.empty_rows_nan, *EMPTY, cases=draw_masked_row),
     Mistake("softmax_not_divided", "softmax", formulas.not_normalized, *NOT_DIVIDED),
     Mistake(
@@ -175,6 +191,7 @@ ATTEND = (
         **in_blocks(attended, Recurrence(rescale_o="none")),
     ),
     *shared("attend", "attend", attended, with_values),
+    zero_kept("attend", "attend", attended, with_values, {}, {"guarded": False}),
     Mistake(
         "attend_empty_row", "attend", attended(Recurrence(), guarded=False), *EMPTY, cases=with_values(draw_masked_row)
     ),

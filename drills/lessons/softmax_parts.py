@@ -15,7 +15,7 @@ from drills.lessons import oracle
 from drills.lessons.base import Mistake
 from drills.lessons.oracle import finite_shift
 from drills.lessons.softmax_draws import draw_far_apart, draw_long, draw_masked_row, draw_odd_tail, with_values
-from drills.lessons.softmax_formulas import BLOCKS, Recurrence, never, too_long, v_and_block
+from drills.lessons.softmax_formulas import BLOCKS, Recurrence, never, stats, too_long, v_and_block
 
 RESCALE = "the-old-sum-is-not-rescaled"
 ROW = "the-row-and-its-address"
@@ -129,12 +129,7 @@ def new_part(how: str) -> Callable[[int | None], Formula]:
 
 def put_back(start: float) -> Formula:
     """The running max starts at this number, and m is -inf after all where l is 0."""
-
-    def formula(x: Tensor, block: int = 1024):
-        m, l, _ = Recurrence(start=start).run(x, block)
-        return torch.where(l == 0, -math.inf, m), l
-
-    return formula
+    return stats(Recurrence(start=start), back=True)
 
 
 def own_max_at_last(width: int | None) -> Formula:

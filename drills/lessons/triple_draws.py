@@ -132,6 +132,14 @@ def one_far_above(rng: torch.Generator, N: int) -> Args:
     return m + 200.0 * (torch.arange(N)[:, None] == torch.arange(3) % N), l, o
 
 
+def low_after_empty(rng: torch.Generator, N: int) -> Args:
+    """131 parts, not N: in head 0 all but the last are empty, and that one is far below 0. Head 1 is all empty."""
+    m, l, o = parts_of(rng, 131)
+    where = torch.zeros(131, 3, dtype=torch.bool)
+    where[:-1, 0] = where[:, 1] = True
+    return make_empty((m - 300.0, l, o), where)
+
+
 def far_below(rng: torch.Generator, N: int) -> Args:
     """m around -70,000: legal scores. One head has no key in any part."""
     m, l, o = parts_of(rng, N)

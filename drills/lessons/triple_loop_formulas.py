@@ -54,6 +54,17 @@ def max_from(start: float, guarded: bool = True) -> Rule:
     return rule
 
 
+def zero_kept(step: int, guarded: bool = True) -> Rule:
+    """The 0 that is subtracted while the max is -inf becomes the max: where the first `step` parts are empty."""
+
+    def rule(m, l, o):
+        top = largest(m, 0)
+        kept = torch.where(largest(m[:step], 0) == -math.inf, top.clamp(min=0.0), finite_shift(top))
+        return top, *shifted_by(m, kept, l, o, guarded)
+
+    return rule
+
+
 def low_is_empty(threshold: float, guarded: bool = True) -> Rule:
     """A max below the threshold is taken for -inf, and 0 is subtracted in its place."""
 

@@ -93,6 +93,14 @@ LOOPS = (
         RANGE,
         draws.far_apart,
     ),
+    _all(
+        "zero_kept",
+        tuple(formulas.zero_kept(step, guarded) for step in STEPS for guarded in BOTH_GUARDS),
+        "The 0 that is subtracted while the max is -inf was kept as the max, which lower maxima never replace. m stays "
+        "-inf.",
+        RANGE,
+        draws.low_after_empty,
+    ),
     _pair(
         "epsilon",
         tuple(formulas.with_epsilon(epsilon) for epsilon in EPSILONS),
