@@ -29,8 +29,12 @@ def power(value):
 
 
 def states(rng, *shape, dtype=torch.float32):
-    """v of this shape, D last, and its s: about 8, give or take 2, so that every state counts."""
+    """v of this shape, D last, and its s: about 8, give or take 2, so that every state counts.
+
+    v in bfloat16 is 2^17 times as large, and no float16 on its way can hold it.
+    """
     v = torch.randn(shape, generator=rng) + 2 * torch.randn((*shape[:-1], 1), generator=rng)
+    v *= 2.0**17 if dtype == torch.bfloat16 else 1.0
     return v.to(dtype), 8 + 2 * torch.randn(shape[:-1], generator=rng)
 
 
@@ -105,8 +109,16 @@ def wide(x):
 
 
 def turned(x):
-    """The same values, with the first two axes swapped in memory: x.transpose(0, 1) is contiguous."""
-    return x.transpose(0, 1).contiguous().transpose(0, 1)
+    """The same values, with the first two axes swapped in memory: x.transpose(0, 1) is contiguous.
+
+    Where an axis has one index only, x is contiguous too, whatever the stride of that axis.
+    """
+    return x.transpose(0, 1).clone(memory_format=torch.contiguous_format).transpose(0, 1)
+
+
+def cut(x):
+    """The same values, cut out of rows that are twice as long: columns are adjacent, and rows are not."""
+    return torch.cat([x, x], -1)[..., : x.shape[-1]]
 
 
 def repeated(x):
@@ -198,7 +210,7 @@ def test_results_outlive_the_next_call(drill):
 
 
 @pytest.mark.graded("merge_state", "edge")
-@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (70, 1), (1, 130)])
+@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (70, 1), (1, 133)])
 def test_one_row_and_none_and_hundreds(drill, S, H):
     """None in half precision: what is returned without a launch has the right dtype too."""
     dtype = torch.float32 if S else torch.float16
@@ -220,8 +232,11 @@ def test_inputs_need_not_be_contiguous(drill, one, other):
 @pytest.mark.graded("merge_state", "memory")
 @pytest.mark.parametrize("D", [33, 320])
 def test_rows_that_fill_no_tile(drill, D):
-    """13 rows of 33 columns, or of 320: the last row and the last column end in the middle of any block."""
-    drill.merge_state(*two_states(drill.rng, S=13, H=1, D=D)).agrees()
+    """13 rows of 33 columns, or of 320: the last row and the last column end in the middle of any block.
+
+    With one head, its stride says nothing of where the next row is.
+    """
+    drill.merge_state(*map(turned, two_states(drill.rng, S=13, H=1, D=D))).agrees()
 
 
 @pytest.mark.graded("merge_state", "memory")
@@ -296,7 +311,11 @@ def test_the_mask_may_have_any_stride(drill, kind):
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
-@pytest.mark.parametrize("one, other", [(turned, wide), (wide, turned)], ids=["axes swapped", "every second column"])
+@pytest.mark.parametrize(
+    "one, other",
+    [(turned, wide), (wide, turned), (as_it_is, turned), (turned, as_it_is)],
+    ids=["axes swapped", "every second column", "other's axes swapped", "one's axes swapped"],
+)
 def test_all_tensors_may_have_any_stride_in_place(drill, one, other):
     """And none has those of the one that it merges with."""
     v, s, v_other, s_other = two_states(drill.rng, S=4, H=3, D=12)
@@ -336,7 +355,7 @@ def test_half_values_that_nearly_cancel_in_place(drill):
 
 
 @pytest.mark.graded("merge_state_in_place", "edge")
-@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (70, 1), (1, 130)])
+@pytest.mark.parametrize("S, H", [(1, 1), (0, 3), (70, 1), (1, 133)])
 def test_one_row_and_none_and_hundreds_in_place(drill, S, H):
     """The mask is True at every third position, the first one included."""
     drill.merge_state_in_place(*two_states(drill.rng, S=S, H=H, D=7), torch.arange(S) % 3 == 0).agrees()
@@ -345,8 +364,11 @@ def test_one_row_and_none_and_hundreds_in_place(drill, S, H):
 @pytest.mark.graded("merge_state_in_place", "memory")
 @pytest.mark.parametrize("D", [33, 320])
 def test_rows_that_fill_no_tile_in_place(drill, D):
-    """If several programs share a row, all must have read its s before one overwrites it."""
-    drill.merge_state_in_place(*two_states(drill.rng, S=13, H=1, D=D)).agrees()
+    """If several programs share a row, all must have read its s before one overwrites it.
+
+    With one head, its stride says nothing of where the next row is.
+    """
+    drill.merge_state_in_place(*map(turned, two_states(drill.rng, S=13, H=1, D=D))).agrees()
 
 
 @pytest.mark.graded("merge_state_in_place", "memory")
@@ -445,7 +467,7 @@ def test_hundreds_of_empty_states_may_come_first(drill):
 
 
 @pytest.mark.graded("merge_states", "edge")
-@pytest.mark.parametrize("S, N, H", [(2, 0, 3), (0, 4, 3), (1, 1, 1), (70, 2, 1), (1, 2, 130)])
+@pytest.mark.parametrize("S, N, H", [(2, 0, 3), (0, 4, 3), (1, 1, 1), (70, 2, 1), (1, 2, 133)])
 def test_no_states_no_positions_one_of_each_and_hundreds(drill, S, N, H):
     """With N = 0 every state is empty: v = 0 and s = -inf. None are merged in half precision."""
     dtype = torch.float32 if S * N else torch.float16
@@ -481,7 +503,9 @@ def test_many_equal_s_of_any_size(drill, size):
 
 @pytest.mark.graded("merge_states", "edge")
 @pytest.mark.parametrize(
-    "of_v, of_s", [(wide, as_it_is), (as_it_is, turned), (turned, wide)], ids=["v alone", "s alone", "both"]
+    "of_v, of_s",
+    [(wide, as_it_is), (as_it_is, turned), (turned, wide), (cut, cut)],
+    ids=["v alone", "s alone", "both", "cut out"],
 )
 def test_many_states_need_not_be_contiguous(drill, of_v, of_s):
     v, s = states(drill.rng, 2, 5, 3, 12)
@@ -618,7 +642,8 @@ def test_seventy_runs(drill):
 
 @pytest.mark.graded("variable_length_merge_states", "edge")
 def test_runs_of_a_hundred_heads(drill):
-    drill.variable_length_merge_states(*runs(drill.rng, [0, 2], H=130, D=2)).agrees()
+    """One run, that starts late and stops short."""
+    drill.variable_length_merge_states(*runs(drill.rng, [1, 3], H=133, D=2, more=1)).agrees()
 
 
 @pytest.mark.graded("variable_length_merge_states", "edge")
@@ -628,7 +653,9 @@ def test_runs_of_a_hundred_heads(drill):
     ids=["all", "s and indptr", "v alone"],
 )
 def test_runs_need_not_be_contiguous(drill, of_v, of_s, of_indptr):
-    v, s, indptr = runs(drill.rng, [0, 3, 8], H=3, D=12)
+    """indptr is int64 once: made another dtype it becomes contiguous, left as it is it does not."""
+    index = torch.int64 if of_v is as_it_is else torch.int32
+    v, s, indptr = runs(drill.rng, [0, 3, 8], H=3, D=12, index=index)
     drill.variable_length_merge_states(of_v(v), of_s(s), of_indptr(indptr)).agrees()
 
 

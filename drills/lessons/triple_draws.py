@@ -14,7 +14,10 @@ from drills.lessons.parts import partial, random_qkv
 
 
 def parts_of(rng: torch.Generator, N: int, H: int = 3, D: int = 16, dtype: torch.dtype = torch.float32) -> Args:
-    """m[N, H], l[N, H], o[N, H, D] of ordinary parts, of 1 to 9 keys each."""
+    """m[N, H], l[N, H], o[N, H, D] of ordinary parts, of 1 to 9 keys each.
+
+    o in bfloat16 is 2^17 times as large, and no float16 on its way can hold it.
+    """
     triples = []
     for _ in range(N):
         keys = int(torch.randint(1, 10, (), generator=rng))
@@ -23,7 +26,7 @@ def parts_of(rng: torch.Generator, N: int, H: int = 3, D: int = 16, dtype: torch
     if not N:
         return torch.zeros(0, H), torch.zeros(0, H), torch.zeros(0, H, D, dtype=dtype)
     m, l, o = (torch.cat(items) for items in zip(*triples, strict=True))
-    return m.float(), l.float(), o.to(dtype)
+    return m.float(), l.float(), (o * 2.0**17 if dtype == torch.bfloat16 else o).to(dtype)
 
 
 def as_pair(m: torch.Tensor, l: torch.Tensor, o: torch.Tensor) -> Args:

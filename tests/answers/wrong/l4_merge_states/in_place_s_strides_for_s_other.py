@@ -1,8 +1,9 @@
 """s_other is read with the strides of s.
 
 exercise: merge_state_in_place
-level: memory
-diagnosis: out_of_bounds
+level: edge
+diagnosis: wrong_value
+told: s_other was read with a stride that is not its own
 """
 
 import triton

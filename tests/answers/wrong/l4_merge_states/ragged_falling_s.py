@@ -2,7 +2,8 @@
 
 exercise: variable_length_merge_states
 level: edge
-diagnosis: not_finite
+diagnosis: zero_kept
+twins: variable_zero_kept
 """
 
 import torch
