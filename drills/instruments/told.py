@@ -33,7 +33,9 @@ BY_HAND = np.array([flag != 0 and not flag & (KERNEL | COPY) for flag in range(2
 UNSEEN = np.array([not flag & (KERNEL | COPY) for flag in range(256)])
 """By its flag: whether an element is told. The second for memory that was there before the call."""
 
-LOWEST_ADDRESS = 1 << 32
+LOWEST_ADDRESS = 1 << 16
+"""Linux has nothing below. Where Python is at a fixed address (Debian's is), small tensors lie far below 4 GB."""
+
 UNKNOWN = '{"other":'
 """Begins what `encode` says of an object that it does not know."""
 

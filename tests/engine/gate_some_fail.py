@@ -218,7 +218,7 @@ def flag_and_size_together(a, b, mask, step, K: tl.constexpr, M: tl.constexpr, N
 
 @triton.jit
 def parts_are_no_power_of_two(a, b, mask, step, K: tl.constexpr, M: tl.constexpr, N: tl.constexpr, FLAG: tl.constexpr):
-    PARTS: tl.constexpr = tl.cdiv(K, M)
+    PARTS: tl.constexpr = (K + M - 1) // M
     tl.store(a + tl.arange(0, PARTS), 0.0)
 
 

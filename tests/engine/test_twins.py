@@ -2,7 +2,9 @@
 
 import math
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import tiny_lesson
 import torch
@@ -11,6 +13,7 @@ from case_runner import HERE, run
 from drills import session
 from drills.catalog import select
 from drills.instruments.notes import Launch, Notes
+from drills.instruments.told import Told
 from drills.run import load_facts
 from drills.sandbox.client import Call
 from drills.sandbox.nursery import Nursery
@@ -51,6 +54,16 @@ def test_what_kernels_are_told_differs_only_where_values_decide(told, name):
 @pytest.mark.parametrize("name", WORDS)
 def test_it_is_said_what_differs(told, name):
     assert difference(*map(Notes.from_json, told[name])) == WORDS[name]
+
+
+@pytest.mark.parametrize("place", [0x21B41480, 0x7EFF84874000])
+def test_an_address_is_where_it_points_to_however_low(place):
+    """Debian's Python lies at a fixed address and has small tensors below 4 GB; that was taken for a number."""
+    one = Told(SimpleNamespace(inputs={}), None, True)
+    one._places = lambda: [(place, 64)]
+    assert [one.text(place + 8), one.text(place + 64)] == ["memory 0+8", str(place + 64)]
+    table = np.array([[place + 4], [3]]).view(np.uint8)
+    assert one._without_addresses(table) == np.array([4, 3]).tobytes() + b"memory 0 at [0]"
 
 
 def test_what_a_worker_makes_up_is_compared_too():

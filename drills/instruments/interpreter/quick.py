@@ -12,6 +12,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter as plain
 
+from drills.instruments.constants import fields_of
 from drills.instruments.identity import identity
 
 ADDRESS = np.dtype(np.uint64)
@@ -71,11 +72,16 @@ class Types:
 
 
 def unwrapping(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """`_unwrap_if_constexpr`, at once for what can hold no constant."""
+    """`_unwrap_if_constexpr`, at once for what can hold no constant. Tuples keep their class: Triton 3.6 forgets it."""
     plainly = frozenset((tl.tensor, int, bool, float, str, type(None)))
 
     def unwrap(one: Any) -> Any:
-        return one if type(one) in plainly else original(one)
+        if type(one) in plainly:
+            return one
+        if not isinstance(one, tuple):
+            return original(one)
+        items = list(map(unwrap, one))
+        return type(one)(*items) if fields_of(one) else type(one)(items)
 
     return unwrap
 
