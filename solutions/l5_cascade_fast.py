@@ -89,8 +89,8 @@ def cascade(
     The second launch finds room once every program of the first has started, so the smaller one goes first; or the own
     side, where its programs are single warps with as many keys as the prefix has: those take long, and leave room.
 
-    attend_own_kernel can wait for the prefix and merge. It does if a program has few rows, and if all its programs fit
-    on the GPU at once, which two groups of warps beside them prevent: those that wait would keep others out.
+    attend_own_kernel can wait for the prefix and merge. It does if all its programs fit on the GPU at once, which two
+    groups of warps beside them prevent: those that wait would keep others out.
     """
     q, scale = without_sign(q, scale)
     batch, kv_heads, shared_keys = q.shape[0], k_shared.shape[1], k_shared.shape[0]
@@ -130,7 +130,7 @@ def cascade(
     long = kv_heads == q.shape[1] and alone(q, batch * kv_heads) and keys >= shared_keys
     own_first = batch * kv_heads * own_parts <= multiprocessors(q) or long
     merged = None
-    few = own_parts == 1 and v.shape[1] <= 8 and batch * kv_heads <= 8 * multiprocessors(q)
+    few = own_parts == 1 and v.shape[1] <= 8
     if own is not None and few and not own_first and not (many and tile_keys):
         merged = results(v, q.dtype)
     for i, launch in enumerate(launches[::-1] if own_first else launches):
@@ -180,7 +180,8 @@ def multi_level_cascade(
             room = left if left >= programs else multiprocessors(q)
             parts.append(max(1, min(room // programs, keys // 256)))
         else:
-            parts.append(own_splits(q, groups, keys, kv_heads, sum(reads[i + 1 :]), own[i] is not None))
+            ahead, behind = sum(reads[:i]), sum(reads[i + 1 :])
+            parts.append(own_splits(q, groups, keys, kv_heads, ahead, behind, own[i] is not None))
         taken.append(programs * parts[i] if groups == 1 or many[i] else 0)
         left -= taken[i]
         small += programs * parts[i] - taken[i]

@@ -139,14 +139,13 @@ def fetch_own(
 
 
 @gluon.jit
-def merge_own(
-    v, s, v_out, s_out, items, HEADS, HKV: gl.constexpr, G: gl.constexpr, D: gl.constexpr, N: gl.constexpr
-):  # fmt: skip
+def merge_own(v, s, v_out, s_out, items, HKV: gl.constexpr, G: gl.constexpr, D: gl.constexpr, N: gl.constexpr):
     """As merge_states_kernel, in Gluon, for the rows of this program's items; of up to 5 states, two pieces a thread.
 
     v and s begin with the own states, the last of each row's N.
     """
     PIECES: gl.constexpr = D // 4
+    HEADS: gl.constexpr = HKV * G
     BLOCK_R: gl.constexpr = 32 * gl.num_warps() * (2 if N <= 5 else 1)
     laid: gl.constexpr = gl.BlockedLayout([1, 4], [32, 1], [gl.num_warps(), 1], [1, 0])
     r = gl.arange(0, BLOCK_R, layout=gl.SliceLayout(1, laid))
@@ -160,23 +159,24 @@ def merge_own(
         item = gl.program_id(0) + n // G * gl.num_programs(0)
         request = (item // HKV).to(gl.int64)
         head = item % HKV * G + n % G
-        state = request * N * HEADS + head
+        state = request * (N * HEADS) + head
+        at_v = v + (state * D)[:, None] + cols
+        at_s = s + state
         values = ()
         sizes = ()
         for i in gl.static_range(N):
-            at = v + (state - i * HEADS)[:, None] * D + cols
-            values = values + (gl.load(at, mask=live[:, None], other=0.0, volatile=True),)
+            values = values + (gl.load(at_v - i * HEADS * D, mask=live[:, None], other=0.0, volatile=True),)
         for i in gl.static_range(N):
-            sizes = sizes + (gl.load(s + state - i * HEADS, mask=live, other=float("-inf"), volatile=True),)
+            sizes = sizes + (gl.load(at_s - i * HEADS, mask=live, other=float("-inf"), volatile=True),)
         m = sizes[0]
         for i in gl.static_range(1, N):
             m = gl.maximum(m, sizes[i])
         shift = gl.where(m == float("-inf"), 0.0, m)
-        total = gl.full([BLOCK_R], 0.0, gl.float32, gl.SliceLayout(1, laid))
-        acc = gl.full([BLOCK_R, 4], 0.0, gl.float32, laid)
-        for i in gl.static_range(N):
+        total = gl.exp2(sizes[0] - shift)
+        acc = values[0] * total[:, None]
+        for i in gl.static_range(1, N):
             weight = gl.exp2(sizes[i] - shift)
-            acc += gl.where(weight[:, None] > 0, values[i], 0.0) * weight[:, None]
+            acc += values[i] * weight[:, None]
             total += weight
         total = gl.where(m == float("-inf"), 1.0, total)
         row = request * HEADS + head
@@ -277,7 +277,7 @@ def attend_own(
         item += gl.num_programs(0)
         n += 1
     if MERGED > 0:
-        merge_own(v_out, s_out, merged_v, merged_s, items, HEADS, HKV, G, D, MERGED)
+        merge_own(v_out, s_out, merged_v, merged_s, items, HKV, G, D, MERGED)
 
 
 @gluon.jit(do_not_specialize=["items", "B", "groups", "parts", "N", "q_rows", "page_rows", "v_row"])
@@ -319,6 +319,12 @@ def attend_own_kernel(
     gdc_launch_dependents()
     dtype: gl.constexpr = kv.dtype
     BLOCK_N: gl.constexpr = 64
+    first = gl.program_id(0)
+    LATER: gl.constexpr = not (CUT or GROUPED)  # the first item's pages are found at once, the others' behind its tile
+    if LATER:
+        first_page = gl.load(indptr + first // HKV)
+        pages = (gl.load(indptr + first // HKV + 1) - first_page).to(gl.int32)
+        numbers = page_numbers(indices + first_page, 0, pages, BLOCK_N // PAGE)
     flat: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [0])
     tiled: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_N, D], dtype)
     shared_q: gl.constexpr = gl.NVMMASharedLayout.get_default_for([BLOCK_M, D], dtype)
@@ -338,24 +344,16 @@ def attend_own_kernel(
         mbarrier.init(q_free.index(i), count=1)
     # q and a first tile of K are asked for before the warps get their roles, which takes a while.
     fence_async_shared()
-    first = gl.program_id(0)
     ask_for_q(q, q_tiles.index(0), q_ready.index(0), first, B, q_rows, HKV, CUT, G)
     places = gl.allocate_shared_memory(gl.int32, [128], flat)
     lengths = gl.allocate_shared_memory(gl.int32, [128], flat)
-    LATER: gl.constexpr = not (CUT or GROUPED)  # the first item's pages are found at once, the others' behind its tile
-    if LATER:
-        first_page = gl.load(indptr + first // HKV)
-        pages = (gl.load(indptr + first // HKV + 1) - first_page).to(gl.int32)
-        table = indices + first_page
-    else:
+    if not LATER:
         look_up(
             places, lengths, group_indptr, indptr, last_page_len, items, B, groups, parts, HKV, CUT, PAGE, 2 * BLOCK_N,
             GROUPED,
         )  # fmt: skip
-        pages = gl.cdiv(entry(lengths, 0), PAGE)
-        table = indices + entry(places, 0)
+        numbers = page_numbers(indices + entry(places, 0), 0, gl.cdiv(entry(lengths, 0), PAGE), BLOCK_N // PAGE)
     mbarrier.expect(ready.index(0), BLOCK_N * D * dtype.primitive_bitwidth // 8)
-    numbers = page_numbers(table, 0, pages, BLOCK_N // PAGE)
     for page in gl.static_range(BLOCK_N // PAGE):
         tile = tiles.index(0).slice(page * PAGE, PAGE)
         at = [numbers[page] * page_rows, first % HKV * kv_h]

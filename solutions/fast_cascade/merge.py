@@ -16,14 +16,19 @@ def merge_states_kernel(
     s,  # [B, N, Hq] float32
     v_out,  # [B, Hq, D]
     s_out,  # [B, Hq] float32
-    rows, N, HEADS,
+    rows, N,
+    HEADS: tl.constexpr,
     D: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_R: tl.constexpr,
     BLOCK_D: tl.constexpr,
     OVERLAP: tl.constexpr,  # starts before the launch before it is over
 ):  # fmt: skip
-    """A row of the tile is a piece of BLOCK_D columns: one thread's, which adds up BLOCK_N states asked for at once."""
+    """A row of the tile is a piece of BLOCK_D columns: one thread's, which adds up BLOCK_N states asked for at once.
+
+    HEADS is a constant, so that a row's states are at distances that stand in the instructions. An empty state needs no
+    care: the kernels that wrote it left zeros.
+    """
     PIECES: tl.constexpr = D // BLOCK_D
     WHOLE: tl.constexpr = BLOCK_R // PIECES
     r = tl.arange(0, BLOCK_R)
@@ -39,15 +44,16 @@ def merge_states_kernel(
         gdc_wait()
     for start in range(0, N, BLOCK_N):
         # Volatile, since the assembler would put off some until others have been used: they wait together now.
+        at_v = v + (state * D)[:, None] + cols
+        at_s = s + state
         values = ()
         sizes = ()
         for n in tl.static_range(BLOCK_N):
             exists = (live & (start + n < N))[:, None]
-            at = v + (state + n * HEADS)[:, None] * D + cols
-            values = values + (tl.load(at, mask=exists, other=0.0, volatile=True),)
+            values = values + (tl.load(at_v + n * HEADS * D, mask=exists, other=0.0, volatile=True),)
         for n in tl.static_range(BLOCK_N):
             exists = live & (start + n < N)
-            sizes = sizes + (tl.load(s + state + n * HEADS, mask=exists, other=float("-inf"), volatile=True),)
+            sizes = sizes + (tl.load(at_s + n * HEADS, mask=exists, other=float("-inf"), volatile=True),)
         m_new = m
         for n in tl.static_range(BLOCK_N):
             m_new = tl.maximum(m_new, sizes[n])
@@ -57,7 +63,7 @@ def merge_states_kernel(
         acc *= rescale[:, None]
         for n in tl.static_range(BLOCK_N):
             weight = tl.exp2(sizes[n] - shift)
-            acc += tl.where(weight[:, None] > 0, values[n], 0.0) * weight[:, None]
+            acc += values[n] * weight[:, None]
             total += weight
         m = m_new
         state += BLOCK_N * HEADS

@@ -131,12 +131,15 @@ def quickest(most, programs, processors, work, own_bytes, other_bytes, state_byt
     return min(range(1, most + 1), key=microseconds)
 
 
-def own_splits(q: torch.Tensor, groups: int, keys: int, kv_heads: int, behind: int = 0, copied: bool = False) -> int:
-    """In how many parts the `keys` keys of each of `groups` groups are cut. `behind`: keys that later launches read.
+def own_splits(
+    q: torch.Tensor, groups: int, keys: int, kv_heads: int, ahead: int = 0, behind: int = 0, copied: bool = False
+) -> int:
+    """In how many parts the `keys` keys of each of `groups` groups are cut. ahead, behind: keys that others read.
 
     A program on every multiprocessor where there are few; four, which hide each other's waiting, where there are many
-    and not as much is to be read behind them, by others that hide it too; sixteen where they are single warps. Four
-    at most if they are copied by attend_own_kernel, which waits for nothing.
+    and not as much is to be read behind them, by others that hide it too; eight where those have a quarter of it at
+    most, and as much is read ahead; sixteen where they are single warps. Four at most if they are copied by
+    attend_own_kernel, which waits for nothing.
     """
     rows = triton.cdiv(q.shape[0], max(1, groups)) * q.shape[1] // kv_heads
     programs = max(1, groups * kv_heads * row_blocks(q, rows))
@@ -146,6 +149,7 @@ def own_splits(q: torch.Tensor, groups: int, keys: int, kv_heads: int, behind: i
     if rows == 1 and alone(q, programs * warps):
         return warps
     crowd = 4 if 2 * programs >= multiprocessors(q) and behind < groups * keys else 1
+    crowd = 8 if crowd == 4 and 0 < 4 * behind <= groups * keys <= ahead else crowd
     return max(1, min(crowd * multiprocessors(q) // programs, keys // 128, 15))
 
 
