@@ -15,6 +15,7 @@ import copyreg
 import functools
 import gc
 import os
+import random
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from ctypes import c_size_t, c_uint64, sizeof
@@ -231,6 +232,8 @@ def settle(owner: Any) -> None:
         getattr(owner, "__annotations__", None)
     else:
         vars(owner).setdefault("__warningregistry__", {})
+    if owner is random:
+        random.Random("")  # from Python 3.13 on the first seed that is text brings it a hash function
 
 
 def _is_part(package: Any, part: Any, name: str) -> bool:
