@@ -23,6 +23,7 @@ from drills.catalog import ROOT
 from drills.errors import DrillError
 from drills.sandbox import isolation
 from drills.study import progress
+from drills.study.environment import SHOWN_PYTHONS, newer_python
 
 PACKAGES = ("torch", "triton", "numpy", "pytest", "safetensors", "rich", "watchfiles")
 OLDEST = {"torch": (2, 11), "triton": (3, 6), "numpy": (2, 0)}
@@ -31,7 +32,6 @@ TESTED = (("2.13", "3.7"), ("2.11", "3.6"))
 
 INSTALL = "python -m pip install -r requirements.txt"
 PATIENCE = 180.0
-CHECKED_PYTHONS = ((3, 10), (3, 13))
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ def python() -> list[Finding]:
     """The system and Python's version."""
     version = ".".join(map(str, sys.version_info[:3]))
     found = [Finding("ok", f"Python {version} at {sys.executable}")]
-    if sys.version_info[:2] > CHECKED_PYTHONS[1]:
-        found = [Finding("note", f"Python {version}: newer than the versions tested, 3.10 to 3.13")]
+    if newer_python():
+        found = [Finding("note", f"Python {version}: newer than the versions tested, {SHOWN_PYTHONS}")]
     if sys.platform != "linux":
         todo = "WSL and Colab are Linux; pages, hints and quizzes work here too"
         found.append(Finding("problem", f"{sys.platform}: Triton runs on Linux only", todo))
@@ -103,7 +103,7 @@ def interpreter() -> list[Finding]:
 
 
 def results() -> list[Finding]:
-    """Whether the interpreter computes right, whatever the versions."""
+    """Whether the interpreter computes right and the instruments say nothing of it, whatever the versions."""
     return _wrong(_try("interpret", TRITON_INTERPRET="1"))
 
 
@@ -113,6 +113,9 @@ def _wrong(found: dict[str, Any]) -> list[Finding]:
     if found["wrong"]:
         says = f"the interpreter computes {', '.join(found['wrong'])} wrong: these versions do not fit each other"
         return [Finding("problem", says, INSTALL)]
+    if found["faults"]:
+        says = f"the instruments find fault with a right kernel: {found['faults'][0]}. They do not fit these versions"
+        return [Finding("problem", says, f"{INSTALL}, with Python {SHOWN_PYTHONS}")]
     return []
 
 

@@ -9,35 +9,63 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
 
 ROWS, COLUMNS = 16, 16
 
 
 def interpret() -> dict[str, Any]:
-    """Versions as they are loaded, whether the instruments are on, and which results are not right."""
+    """Versions as they are loaded, whether the instruments are on, which results are not right, what else is said."""
     os.environ["TRITON_INTERPRET"] = "1"
     from drills import instruments
+    from drills.instruments.notes import CallOptions
 
     status = instruments.install()
     import triton
 
     found = {"versions": status.versions, "instruments": status.on, "note": status.note, "triton": triton.__file__}
-    return found | {"wrong": wrong_results()}
+    wrong, faults = set(), set()
+    for _ in range(2):  # what a first launch leaves behind is seen at the second
+        a, b = matrices()
+        with instruments.recording(CallOptions(), {"a": a, "b": b}) if status.on else nullcontext() as record:
+            results = launched(a, b)
+        wrong.update(wrong_results(a, b, *results))
+        faults.update(one.got for one in (record.notes().findings if record else ()))
+    return found | {"wrong": sorted(wrong), "faults": sorted(faults)}
 
 
-def wrong_results() -> list[str]:
-    """The parts of the smoke kernel whose results are not right."""
+def matrices() -> tuple[torch.Tensor, torch.Tensor]:
+    """What the smoke kernel gets: small integers."""
+    import torch
+
+    generator = torch.Generator().manual_seed(0)
+    a, b = (torch.randint(-4, 5, (ROWS, COLUMNS), generator=generator).float() for _ in range(2))
+    return a, b
+
+
+def launched(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """What it makes of them."""
     import torch
 
     from drills.study.doctor_kernel import smoke
 
-    generator = torch.Generator().manual_seed(0)
-    a, b = (torch.randint(-4, 5, (ROWS, COLUMNS), generator=generator).float() for _ in range(2))
     largest, product = torch.empty(ROWS), torch.empty(ROWS, COLUMNS)
     halved = torch.empty(ROWS, COLUMNS, dtype=torch.bfloat16)
     smoke[(1,)](a, b, largest, product, halved, ROWS, COLUMNS)
+    return largest, product, halved
+
+
+def wrong_results(
+    a: torch.Tensor, b: torch.Tensor, largest: torch.Tensor, product: torch.Tensor, halved: torch.Tensor
+) -> list[str]:
+    """The parts of it that are not right."""
+    import torch
+
     right = {
         "tl.max": torch.equal(largest, a.max(dim=1).values),
         "tl.dot": torch.equal(product, a @ b),

@@ -90,6 +90,7 @@ def test_here_a_kernel_runs_and_compiles():
     [
         ({"broken": "KeyError: x"}, "no kernel runs in Triton's interpreter: KeyError: x"),
         ({"wrong": ["tl.dot"]}, "the interpreter computes tl.dot wrong"),
+        ({"faults": ["random was replaced or changed"]}, "find fault with a right kernel: random was replaced"),
         ({"wrong": [], "instruments": False, "note": "triton 9.9.9 is not known"}, "without the instruments: triton"),
         (
             {"wrong": [], "triton": "/src/triton/__init__.py", "versions": {"triton": "3.3.0"}},
@@ -99,6 +100,7 @@ def test_here_a_kernel_runs_and_compiles():
 )
 def test_what_is_wrong_with_the_interpreter_is_said(monkeypatch, found, says):
     here = {"versions": {"triton": doctor_checks._version("triton")}, "triton": "", "instruments": True, "note": ""}
+    here |= {"wrong": [], "faults": []}
     monkeypatch.setattr(doctor_checks, "_try", lambda *_, **__: found if "broken" in found else here | found)
     [finding] = doctor_checks.interpreter()
     assert finding.state == "problem" and says in finding.says and finding.todo
@@ -121,6 +123,13 @@ def test_versions_that_are_not_known_are_tried_before_an_answer_is_called_wrong(
     assert environment.examined(wrong(UNKNOWN)).grader_error == problem.says
     monkeypatch.setattr(doctor_checks, "results", list)
     assert environment.examined(wrong(UNKNOWN)).grader_error == ""
+
+
+def test_so_is_a_python_that_is_newer_than_those_tested(monkeypatch):
+    problem = Finding("problem", "the instruments find fault with a right kernel")
+    monkeypatch.setattr(doctor_checks, "results", lambda: [problem])
+    monkeypatch.setattr(environment, "newer_python", lambda: True)
+    assert environment.examined(wrong("on")).grader_error == problem.says
 
 
 @pytest.mark.parametrize("given", [wrong("on"), wrong("off: on a GPU there is no recorder"), passed])
