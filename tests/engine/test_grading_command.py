@@ -116,7 +116,9 @@ def test_a_closed_pipe_is_no_error(root):
 
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
 def test_without_triton_grading_says_so_and_the_rest_works(root, platform):
-    other = f"import pathlib, rich.console, sys; sys.platform = '{platform}'; from drills.cli import main; sys.exit(main({{}}))"
+    # What Python itself has only there is looked for by modules that are loaded later.
+    first = "import pathlib, shutil, sys, rich.console"
+    other = f"{first}; sys.platform = '{platform}'; from drills.cli import main; sys.exit(main({{}}))"
     for argv, code in (["l4"], 3), (["list"], 0), (["reset", "l4"], 0):
         command = [sys.executable, "-c", other.format(argv)]
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
