@@ -65,7 +65,7 @@ class GradedFile:
         """Functions in the module's own names and in its classes, wrapped or plain."""
         values = list(vars(self.module).values())
         for value in tuple(values):
-            if isinstance(value, type) and value.__module__ == MODULE:
+            if issubclass(type(value), type) and value.__module__ == MODULE:
                 values += [getattr(held, "__func__", held) for held in vars(value).values()]
         return [value for value in values if plain(value) is not None]
 

@@ -116,7 +116,7 @@ class Intact:
             held = {key: value for key, value in dict(space).items() if isinstance(key, str) and matters(key, value)}
             if held:  # the first name once more: of one name alone, a getter gives no tuple
                 self.names[at] = name, space, itemgetter(*held, next(iter(held))), held
-            if isinstance(owner, type) or name.startswith(LANGUAGE):
+            if issubclass(_kind(owner), type) or name.startswith(LANGUAGE):
                 self.classes[at] = name, space, frozenset(space)
             elif owner is not builtins:
                 self.shadows[at] = name, space, _builtin & space.keys()
@@ -227,7 +227,7 @@ class Changes:
 
 def settle(owner: Any) -> None:
     """Have Python note in a module or a class now what it else notes there some time later."""
-    if isinstance(owner, type):
+    if issubclass(_kind(owner), type):
         copyreg._slotnames(owner)
         getattr(owner, "__annotations__", None)
     else:
@@ -372,7 +372,7 @@ def _owners(packages: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
         yield name, module
         for key, value in list(vars(module).items()):
             if (inside and _kind(value).__name__ == TYPES) or (
-                isinstance(value, type)
+                issubclass(_kind(value), type)
                 and (
                     f"{name}.{key}" in CLASSES
                     or (inside and value.__module__ == name)

@@ -78,7 +78,7 @@ class Vocabulary:
         self.words = {identity(word): word for one in language for word in (one, *filter(_is_word, vars(one).values()))}
         self.called = {number: _own_name(word) for number, word in self.words.items()}
         classes = [vars(one).values() for name, one in modules.items() if name.startswith(LANGUAGE)]
-        kinds = {kind for held in classes for kind in held if isinstance(kind, type)}
+        kinds = {kind for held in classes for kind in held if issubclass(type(kind), type)}
         self.classes = frozenset(kind for kind in kinds if kind.__module__.startswith(LANGUAGE))
         self.usual = frozenset().union(*(_own(word) for word in self.words.values() if type(word) in self.classes))
         self.maths = {identity(one): name for name, one in vars(math).items() if callable(one)}
