@@ -36,11 +36,15 @@ def serve(sock: Any, config: dict[str, Any]) -> None:
     except Exception as error:
         line.say({"nonce": config["nonce"], "broken": f"Triton does not work here: {type(error).__name__}: {error}"})
         return
+    try:
+        unreachable.close()
+        alone.hide_machinery()
+        alone.refuse_debugger()
+        alone.refuse_looks()
+    except Exception as error:
+        line.say({"nonce": config["nonce"], "broken": f"no code can be shut in here: {type(error).__name__}: {error}"})
+        return
     line.say({"nonce": config["nonce"], "status": as_tree(graded.status)})
-    unreachable.close()
-    alone.hide_machinery()
-    alone.refuse_debugger()
-    alone.refuse_looks()
     loading = graded.load()
     line.say({"nonce": config["nonce"], **loading})
     while "raised" not in loading:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from drills.errors import GraderFailed
+from drills.sandbox import unreachable
 from drills.sandbox.client import Call, Worker
 from drills.sandbox.isolation import Isolation
 from drills.sandbox.limits import Caps, family
@@ -146,6 +148,21 @@ def test_no_answer_in_time_and_the_line_is_named(worker, name, source):
     assert reply.printed == ("tired\n" if name == "sleep_long" else "")
     lines = FILE.read_text().split("\n")
     assert reply.death.line is None if not source else lines[reply.death.line - 1].strip() == source
+
+
+def test_code_that_cannot_be_shut_in_is_the_graders_fault_and_does_not_run(monkeypatch, tmp_path):
+    """On Python 3.10 it was said to have ended its process, before any of it had run."""
+    ran = tmp_path / "ran"
+    file = tmp_path / "answer.py"
+    file.write_text(f"open({str(ran)!r}, 'w')\n")
+    monkeypatch.setattr(unreachable, "close", lambda: 1 / 0)
+    nursery = Nursery()
+    try:
+        with pytest.raises(GraderFailed, match="no code can be shut in here: ZeroDivisionError"):
+            Worker(nursery.branch("cpu"), file, "cpu", 5.0).load()
+    finally:
+        nursery.close()
+    assert not ran.exists()
 
 
 def test_the_worker_is_there_without_triton_which_decides_at_import_whether_it_interprets():
