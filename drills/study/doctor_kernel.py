@@ -1,5 +1,6 @@
-"""The kernel that `doctor` runs and compiles. Imported only by `doctor_smoke`."""
+"""The kernel that `doctor` runs, in a worker as if it were a learner's, and compiles."""
 
+import torch
 import triton
 import triton.language as tl
 
@@ -21,3 +22,10 @@ def smoke(
     tl.store(largest_ptr + rows, tl.max(a, axis=1))
     tl.store(product_ptr + at, tl.dot(a, b))
     tl.store(half_ptr + at, (a / 2).to(tl.bfloat16))
+
+
+def smoked(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The largest of each row of a, a @ b, and a / 2 in bfloat16. a[R, C] and b[C, C] float32; sides a power of two."""
+    largest, product, halved = torch.empty(len(a)), torch.empty_like(a), torch.empty(a.shape, dtype=torch.bfloat16)
+    smoke[(1,)](a, b, largest, product, halved, *a.shape)
+    return largest, product, halved
