@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ast
 import multiprocessing
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,6 +32,7 @@ from drills.catalog import ROOT, Selection
 from drills.errors import GraderFailed
 from drills.report import verdict
 from drills.report.model import LEVELS, Grade
+from drills.sandbox import limits
 
 FOLDER = ROOT / "tests" / "answers"
 SEED = 20_240_229
@@ -139,7 +141,8 @@ def grade(answers: Iterable[Answer], jobs: int = 2, seed: int = SEED) -> Iterato
     if jobs < 2 or len(answers) < 2 * jobs:
         yield from _grade_in_turn(answers, seed)
         return
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+    spawning = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, spawning, limits.die_with_parent, (os.getpid(),)) as pool:
         for batch in pool.map(partial(_grade_batch, seed=seed), _batches(answers)):
             yield from batch
 
