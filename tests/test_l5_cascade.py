@@ -11,6 +11,7 @@ from drills.lessons.attend_draws import (
     draw_far_sides,
     draw_levels_that_cancel,
     draw_sides_that_cancel,
+    values_that_cancel,
 )
 from drills.lessons.paging import random_levels, random_pages
 from drills.lessons.strides import far_apart
@@ -48,14 +49,14 @@ def wide(x):
     return x.repeat_interleave(2)[::2]
 
 
-def turned(x):
-    """The same values, with the first two axes swapped in memory."""
-    return x.transpose(0, 1).contiguous().transpose(0, 1)
-
-
 def every_second_column(x):
     """The same values, every second column of a tensor twice as wide."""
     return x.repeat_interleave(2, -1)[..., ::2]
+
+
+def turned(x):
+    """The same values, every second column of a tensor whose first two axes are swapped in memory."""
+    return every_second_column(x.transpose(0, 1)).transpose(0, 1)
 
 
 def heads_first(kv_cache):
@@ -106,6 +107,57 @@ def little_weight(rng, B):
     return q, k, v
 
 
+def rising(rng):
+    """q[1, 20, 4], k[140, 1, 4], v alike, float16, for scale 1: query head h scores 0.1 * 1.2^h more with every key.
+
+    So the max rises by any gap from one block to the next, whatever its size, and in the end by more than 2^128.
+    """
+    q, k, v = torch.zeros(1, 20, 4), torch.zeros(140, 1, 4), 1.0 + torch.rand(140, 1, 4, generator=rng)
+    q[0, :, 0], k[:, 0, 0] = 0.1 * 1.2 ** torch.arange(20.0), torch.arange(140.0)
+    return q.half(), k.half(), v.half()
+
+
+def many_that_cancel(rng):
+    """q[1, 1, 16], k[1040, 1, 16], v alike, float16: equal keys, and the second half of the values cancels the first.
+
+    The mean of a part that lies in the first half lies between two halves; that of all is 1/100 to 1/30.
+    """
+    first, second = values_that_cancel(rng).split(2)
+    v = torch.cat([first.repeat(260, 1), second.repeat(260, 1)])[:, None]
+    return torch.zeros(1, 1, 16).half(), torch.zeros_like(v), v
+
+
+def as_pages(k, v, page_size):
+    """k, v[n, Hkv, D] as kv_cache and the pages' numbers, last pages first."""
+    pages = torch.stack([x.unflatten(0, (-1, page_size)).flip(0) for x in (k, v)], 1)
+    return pages, torch.arange(len(pages), dtype=torch.int32).flip(0)
+
+
+def with_a_last_page_first(kv_cache, indptr, indices, last):
+    """The same, with request 0's last page moved to the front of the cache."""
+    page, order = int(indices[int(indptr[1]) - 1]), torch.arange(len(kv_cache))
+    order[0], order[page] = page, 0
+    return kv_cache[order], indptr, order[indices.long()].to(indices), last
+
+
+def as_table(indices, page_size, *ends):
+    """indptr, indices and last_page_len of runs that end at these entries, their last pages full."""
+    indptr = torch.tensor([0, *ends], dtype=torch.int32)
+    return indptr, indices, torch.full((len(ends),), page_size, dtype=torch.int32)
+
+
+def as_levels(indices, page_size, *ends):
+    """One level a run of pages, each for request 0."""
+    indptr, _, last = as_table(indices, page_size, *ends)
+    group = torch.tensor([0, 1], dtype=torch.int32)
+    return [(group, indptr[i : i + 2], indices, last[i : i + 1]) for i in range(len(ends))]
+
+
+def beyond_float16(q, *keys):
+    """In bfloat16: keys and values times 2^20, which float16 has no room for, and q over 2^20."""
+    return (q * 2.0**-20).bfloat16(), *((x * 2.0**20).bfloat16() for x in keys)
+
+
 def keeps_float32(v, dtype):
     """Fails if v is what its own rounding to half precision leaves."""
     rounded = dtype != torch.float32 and torch.equal(v, v.to(dtype).float())
@@ -135,7 +187,7 @@ def test_query_heads_share_kv_head_h_over_g(drill, group, kv_heads):
 
 
 @pytest.mark.graded("attend_shared", "value")
-@pytest.mark.parametrize("scale", [0.7, 0.0])
+@pytest.mark.parametrize("scale", [0.7, -0.7, 0.0])
 def test_a_scale_given_replaces_the_default(drill, scale):
     drill.attend_shared(*shared_case(drill.rng), scale).agrees()
 
@@ -147,14 +199,36 @@ def test_a_long_prefix_stays_exact(drill):
 
 
 @pytest.mark.graded("attend_shared", "edge")
-@pytest.mark.parametrize("keys, D", [(1, 16), (16, 192), (64, 16), (257, 16)])
+@pytest.mark.parametrize("keys, D", [(1, 16), (16, 192), (64, 16), (1030, 16)])
 def test_prefix_of_any_length(drill, keys, D):
     drill.attend_shared(*shared_case(drill.rng, B=1, P=keys, D=D)).agrees()
 
 
 @pytest.mark.graded("attend_shared", "edge")
+def test_a_head_of_320_columns(drill):
+    """In half precision: a block of float32 may not fit in shared memory."""
+    drill.attend_shared(*shared_case(drill.rng, D=320, dtype=torch.float16)).agrees()
+
+
+@pytest.mark.graded("attend_shared", "edge")
 def test_keys_of_little_weight_count(drill):
     drill.attend_shared(*little_weight(drill.rng, B=2), 1.0).agrees()
+
+
+@pytest.mark.graded("attend_shared", "edge")
+def test_scores_that_rise_along_the_prefix(drill):
+    drill.attend_shared(*rising(drill.rng), 1.0).agrees()
+
+
+@pytest.mark.graded("attend_shared", "edge")
+def test_parts_of_the_prefix_that_nearly_cancel(drill):
+    """A kernel that cuts the prefix into parts keeps their states in float32 until they are merged."""
+    drill.attend_shared(*many_that_cancel(drill.rng)).agrees()
+
+
+@pytest.mark.graded("attend_shared", "edge")
+def test_bfloat16_beyond_the_range_of_float16(drill):
+    drill.attend_shared(*beyond_float16(*shared_case(drill.rng))).agrees()
 
 
 @pytest.mark.graded("attend_shared", "edge")
@@ -199,8 +273,7 @@ def test_a_hundred_requests_or_dozens_of_heads(drill, B, heads, kv_heads):
 @pytest.mark.graded("attend_shared", "memory")
 def test_inputs_of_other_strides(drill):
     q, k, v = shared_case(drill.rng, Hq=4, Hkv=2)
-    k = every_second_column(k.transpose(0, 1)).transpose(0, 1)
-    drill.attend_shared(turned(q), k, every_second_column(v)).agrees()
+    drill.attend_shared(turned(q), turned(k), every_second_column(v)).agrees()
 
 
 @pytest.mark.graded("attend_shared", "memory")
@@ -242,7 +315,7 @@ def test_query_heads_find_their_kv_head_in_the_pages(drill, group, kv_heads):
 
 
 @pytest.mark.graded("attend_paged", "value")
-@pytest.mark.parametrize("page_size, lengths", [(1, (130,)), (3, (38,)), (150, (610, 5))])
+@pytest.mark.parametrize("page_size, lengths", [(1, (130,)), (3, (38,)), (260, (610, 5))])
 def test_pages_of_any_size(drill, page_size, lengths):
     """610 keys may be cut into parts; of 5 keys the later parts then have none."""
     drill.attend_paged(*paged_case(drill.rng, lengths, page_size)).agrees()
@@ -262,7 +335,9 @@ def test_a_long_run_of_pages_stays_exact(drill):
 
 @pytest.mark.graded("attend_paged", "edge")
 def test_last_pages_of_every_length(drill):
-    drill.attend_paged(*paged_case(drill.rng, (5, 6, 7, 8), beyond=math.nan)).agrees()
+    """NaN past them, also in page 0, where a table's entry that is masked would lead."""
+    q, *pages = paged_case(drill.rng, (5, 6, 7, 8), beyond=math.nan)
+    drill.attend_paged(q, *with_a_last_page_first(*pages)).agrees()
 
 
 @pytest.mark.graded("attend_paged", "edge")
@@ -274,9 +349,30 @@ def test_keys_of_little_weight_count_in_pages(drill):
 
 
 @pytest.mark.graded("attend_paged", "edge")
+def test_scores_that_rise_from_page_to_page(drill):
+    q, k, v = rising(drill.rng)
+    kv_cache, indices = as_pages(k, v, 7)
+    drill.attend_paged(q, kv_cache, *as_table(indices, 7, 20), 1.0).agrees()
+
+
+@pytest.mark.graded("attend_paged", "edge")
+def test_pages_that_nearly_cancel(drill):
+    """A kernel that cuts a request's keys into parts keeps their states in float32 until they are merged."""
+    q, k, v = many_that_cancel(drill.rng)
+    kv_cache, indices = as_pages(k, v, 16)
+    drill.attend_paged(q, kv_cache, *as_table(indices, 16, 65)).agrees()
+
+
+@pytest.mark.graded("attend_paged", "edge")
+def test_pages_of_bfloat16_beyond_the_range_of_float16(drill):
+    q, kv_cache, *table = paged_case(drill.rng)
+    drill.attend_paged(*beyond_float16(q, kv_cache), *table).agrees()
+
+
+@pytest.mark.graded("attend_paged", "edge")
 def test_requests_without_pages_are_empty_states(drill):
-    """Its neighbor has 192 columns: more than a tile of 128."""
-    q, *pages = paged_case(drill.rng, (0, 9), D=192)
+    """Its neighbor has 320 columns: more than a tile of 256."""
+    q, *pages = paged_case(drill.rng, (0, 9), D=320, dtype=torch.float16)
     v, s = drill.attend_paged(q, *pages).agrees()
     assert (v[0] == 0).all() and (s[0] == -math.inf).all()
 
@@ -326,7 +422,7 @@ def test_pages_with_a_scale_of_zero_and_a_table_of_other_strides(drill):
 
 @pytest.mark.graded("attend_paged", "memory")
 def test_a_cache_laid_out_heads_first(drill):
-    """With every second column of it, and q heads first too."""
+    """With every second column of it, and q alike."""
     q, kv_cache, *table = paged_case(drill.rng, Hq=4, Hkv=2, D=5)
     drill.attend_paged(turned(q), heads_first(kv_cache), *table).agrees()
 
@@ -355,7 +451,7 @@ def test_prefix_and_own_pages_are_one_softmax(drill, dtype):
 
 @pytest.mark.graded("cascade", "value")
 def test_a_long_prefix_outweighs_a_short_suffix(drill):
-    drill.cascade(*cascade_case(drill.rng, P=300, lengths=(1,)), 0.3).agrees()
+    drill.cascade(*cascade_case(drill.rng, P=1030, lengths=(1,)), -0.3).agrees()
 
 
 @pytest.mark.graded("cascade", "value")
@@ -371,8 +467,31 @@ def test_requests_with_no_suffix_keep_the_prefix(drill):
 
 @pytest.mark.graded("cascade", "edge")
 def test_nan_in_slots_that_hold_no_key(drill):
-    """And 192 columns: more than a tile of 128."""
-    drill.cascade(*cascade_case(drill.rng, lengths=(5, 2), D=192, beyond=math.nan)).agrees()
+    """And 320 columns: more than a tile of 256."""
+    case = cascade_case(drill.rng, lengths=(5, 2), D=320, beyond=math.nan, dtype=torch.float16)
+    drill.cascade(*case[:3], *with_a_last_page_first(*case[3:])).agrees()
+
+
+@pytest.mark.graded("cascade", "edge")
+def test_own_keys_of_little_weight_count(drill):
+    """The whole own side weighs exp(-13)."""
+    q, k, v = little_weight(drill.rng, B=1)
+    kv_cache, indices = as_pages(k[1:11], v[1:11], 5)
+    k, v = (torch.cat([x[:1], x[11:]]) for x in (k, v))
+    drill.cascade(q, k, v, kv_cache, *as_table(indices, 5, 2), 1.0).agrees()
+
+
+@pytest.mark.graded("cascade", "edge")
+def test_scores_that_rise_along_both_sides(drill):
+    q, k, v = rising(drill.rng)
+    kv_cache, indices = as_pages(k[70:], v[70:], 7)
+    drill.cascade(q, k[:70], v[:70], kv_cache, *as_table(indices, 7, 10), 1.0).agrees()
+
+
+@pytest.mark.graded("cascade", "edge")
+def test_a_cascade_in_bfloat16_beyond_the_range_of_float16(drill):
+    q, k, v, kv_cache, *table = cascade_case(drill.rng)
+    drill.cascade(*beyond_float16(q, k, v, kv_cache), *table).agrees()
 
 
 @pytest.mark.graded("cascade", "edge")
@@ -471,21 +590,29 @@ def test_any_grouping_equals_flat_attention(drill, round):
 
 @pytest.mark.graded("multi_level_cascade", "value")
 def test_every_level_sends_a_query_head_to_one_kv_head(drill):
-    """With 192 columns: more than a tile of 128."""
-    case = level_case(drill.rng, [[0, 2], [0, 1, 2]], [[5], [3, 2]], B=2, Hq=6, Hkv=2, D=192)
+    """With 320 columns: more than a tile of 256."""
+    bounds, lengths = [[0, 2], [0, 1, 2]], [[5], [3, 2]]
+    case = level_case(drill.rng, bounds, lengths, B=2, Hq=6, Hkv=2, D=320, dtype=torch.float16)
     drill.multi_level_cascade(*case).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "value")
 def test_five_levels(drill):
-    """290 keys of the first may be cut into parts; the others have fewer than any part."""
+    """1030 keys of the first may be cut into parts; the others have fewer than any part."""
     bounds = [[0, 2], [0, 1, 2], [0, 2], [1, 2], [0, 1]]
-    drill.multi_level_cascade(*level_case(drill.rng, bounds, [[290], [3, 2], [1], [2], [4]], B=2)).agrees()
+    case = level_case(drill.rng, bounds, [[1030], [3, 2], [1], [2], [4]], B=2, page_size=16)
+    drill.multi_level_cascade(*case).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "value")
+def test_seventeen_levels(drill):
+    case = level_case(drill.rng, [[0, 1]] * 17, [[1 + i % 3] for i in range(17)], B=1, D=2)
+    drill.multi_level_cascade(*case).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "value")
 def test_a_scale_given_reaches_every_level(drill):
-    drill.multi_level_cascade(*level_case(drill.rng, [[0, 4], [0, 1, 4]], [[7], [3, 9]]), 0.7).agrees()
+    drill.multi_level_cascade(*level_case(drill.rng, [[0, 4], [0, 1, 4]], [[7], [3, 9]]), -0.7).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "value")
@@ -531,6 +658,28 @@ def test_one_level_far_above_the_other(drill):
 
 
 @pytest.mark.graded("multi_level_cascade", "edge")
+def test_a_level_of_little_weight_counts(drill):
+    """All of the second level weighs exp(-13)."""
+    q, k, v = little_weight(drill.rng, B=1)
+    order = [0, *range(11, 20), *range(1, 11)]
+    kv_cache, indices = as_pages(k[order], v[order], 5)
+    drill.multi_level_cascade(q, kv_cache, as_levels(indices, 5, 2, 4), 1.0).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "edge")
+def test_scores_that_rise_from_level_to_level(drill):
+    q, k, v = rising(drill.rng)
+    kv_cache, indices = as_pages(k, v, 7)
+    drill.multi_level_cascade(q, kv_cache, as_levels(indices, 7, 10, 20), 1.0).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "edge")
+def test_levels_in_bfloat16_beyond_the_range_of_float16(drill):
+    q, kv_cache, levels = level_case(drill.rng, [[0, 4], [0, 1, 4]], [[7], [3, 9]])
+    drill.multi_level_cascade(*beyond_float16(q, kv_cache), levels).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "edge")
 def test_two_levels_in_half_precision_that_nearly_cancel(drill):
     drill.multi_level_cascade(*draw_levels_that_cancel(drill.rng)).agrees()
 
@@ -545,6 +694,14 @@ def test_seventy_requests_in_two_groups_and_in_many(drill):
 
 
 @pytest.mark.graded("multi_level_cascade", "edge")
+def test_three_hundred_groups_of_two_requests(drill):
+    """All but two are empty: the first hundreds, and those between the two."""
+    bounds, lengths = [0] * 140 + [1] * 140 + [2] * 21, [0] * 300
+    lengths[139], lengths[279] = 5, 3
+    drill.multi_level_cascade(*level_case(drill.rng, [bounds], [lengths], B=2, D=2)).agrees()
+
+
+@pytest.mark.graded("multi_level_cascade", "edge")
 def test_levels_with_a_scale_of_zero_and_tables_of_other_strides(drill):
     """And of 64-bit indices."""
     q, kv_cache, levels = level_case(drill.rng, [[0, 4], [0, 1, 4]], [[7], [3, 9]])
@@ -554,7 +711,7 @@ def test_levels_with_a_scale_of_zero_and_tables_of_other_strides(drill):
 
 @pytest.mark.graded("multi_level_cascade", "memory")
 def test_group_of_seven_query_heads_and_head_size_five(drill):
-    """In a cache laid out heads first, as q is, with two KV heads."""
+    """In a cache laid out heads first, with every second column of it, as q is, with two KV heads."""
     bounds, lengths = [[0, 1, 3], [1, 2, 3]], [[9, 4], [3, 3]]
     q, kv_cache, levels = level_case(drill.rng, bounds, lengths, B=3, Hq=14, Hkv=2, D=5, page_size=3)
     drill.multi_level_cascade(turned(q), heads_first(kv_cache), levels).agrees()

@@ -22,6 +22,11 @@ def with_scale(draw):
     return lambda rng: (*draw(rng), _scale(rng))
 
 
+def with_negative_scale(draw):
+    """The same with a scale below 0."""
+    return lambda rng: (*draw(rng), -_scale(rng))
+
+
 def with_scale_zero(draw):
     """The same with scale 0: every key weighs the same."""
     return lambda rng: (*draw(rng), 0.0)

@@ -86,6 +86,11 @@ def zero_is_none(q, scale):
     return scale or None
 
 
+def without_sign(q, scale):
+    """|scale|."""
+    return None if scale is None else abs(scale)
+
+
 def nan_at_scale_zero(right):
     """(-inf) * 0 is NaN: scores masked before they are scaled."""
 

@@ -35,6 +35,8 @@ STRIDES = "was read as if it were contiguous: use its strides, or copy it with c
 
 DEFAULT_ONLY = "log2(e) was folded into the default scale alone. A scale that is given needs it as well."
 
+POSITIVE = "The sign of the scale was lost. A scale below 0 is legal: multiply q·k by it as it is."
+
 SCALES = (
     ("scale_forgotten", formulas.forgotten, SCALE, None,
      "The scores were not scaled: multiply q·k by scale, 1/sqrt(D) unless given."),
@@ -42,6 +44,7 @@ SCALES = (
      "The scale given was ignored: 1/sqrt(D) is only the default."),
     ("scale_zero_is_none", formulas.zero_is_none, SCALE, draws.with_scale_zero,
      "A scale of 0 was taken for none: `scale or …` replaces 0 as well. Ask whether scale is None."),
+    ("scale_positive", formulas.without_sign, SCALE, draws.with_negative_scale, POSITIVE),
     ("scale_of_the_block", formulas.of_the_block, SCALE, draws.with_five_columns,
      "The default scale was taken from D rounded up to a power of two. It is 1/sqrt(D), padding aside."),
     ("scaled_twice", formulas.twice, SCALE, None,

@@ -12,7 +12,7 @@ from drills.lessons import attend_draws as draws
 from drills.lessons import cascade_formulas as formulas
 from drills.lessons import head_formulas as heads
 from drills.lessons import level_formulas as level
-from drills.lessons.attend_formulas import log2e_in_the_default_only, nan_at_scale_zero, scaled_by
+from drills.lessons.attend_formulas import log2e_in_the_default_only, nan_at_scale_zero, scaled_by, without_sign
 from drills.lessons.attend_mistakes import (
     ADDRESS,
     AT_ZERO,
@@ -24,6 +24,7 @@ from drills.lessons.attend_mistakes import (
     OVER,
     PAGED,
     PHYSICAL,
+    POSITIVE,
     SCALE,
     SHARED,
     STRIDES,
@@ -136,6 +137,10 @@ CASCADE = (
         cases=draws.with_scale(draw_cascade),
     ),
     _cascade(
+        "scale_positive", scaled_by(formulas.merged_parts(), without_sign), POSITIVE, SCALE,
+        cases=draws.with_negative_scale(draw_cascade),
+    ),
+    _cascade(
         "shifted_by_one_side", formulas.shifted_by_side(1, True),
         "One side's s was subtracted, not the larger of the two: the power overflows where the other's is far above.",
         "the-running-max", cases=draws.draw_far_sides,
@@ -187,6 +192,9 @@ LEVELS = (
     _levels(
         "log2e_in_the_default_only", level.log2e_in_the_default_only, DEFAULT_ONLY, SCALE,
         cases=draws.with_scale(draw_levels),
+    ),
+    _levels(
+        "scale_positive", level.scale_without_sign, POSITIVE, SCALE, cases=draws.with_negative_scale(draw_levels),
     ),
     _levels(
         "last_group_goes_on", level.by_group(level.group_without_an_end),

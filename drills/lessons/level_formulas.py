@@ -245,6 +245,10 @@ def levels_default_scale(q, kv_cache, levels, scale=None):
     return merge(*level_states(q, kv_cache, levels))
 
 
+def scale_without_sign(q, kv_cache, levels, scale=None):
+    return merge(*level_states(q, kv_cache, levels, None if scale is None else abs(scale)))
+
+
 def log2e_in_the_default_only(q, kv_cache, levels, scale=None):
     """A scale that is given lacks log2(e)."""
     return merge(*level_states(q, kv_cache, levels, None if scale is None else scale * math.log(2)))
