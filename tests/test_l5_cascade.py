@@ -55,8 +55,13 @@ def every_second_column(x):
 
 
 def turned(x):
-    """The same values, every second column of a tensor whose first two axes are swapped in memory."""
-    return every_second_column(x.transpose(0, 1)).transpose(0, 1)
+    """The same values, with the first two axes swapped in memory."""
+    return x.transpose(0, 1).contiguous().transpose(0, 1)
+
+
+def strided(q):
+    """The same values: heads first in memory; every second column."""
+    return turned(q), every_second_column(q)
 
 
 def heads_first(kv_cache):
@@ -273,7 +278,9 @@ def test_a_hundred_requests_or_dozens_of_heads(drill, B, heads, kv_heads):
 @pytest.mark.graded("attend_shared", "memory")
 def test_inputs_of_other_strides(drill):
     q, k, v = shared_case(drill.rng, Hq=4, Hkv=2)
-    drill.attend_shared(turned(q), turned(k), every_second_column(v)).agrees()
+    k = every_second_column(k.transpose(0, 1)).transpose(0, 1)
+    for x in strided(q):
+        drill.attend_shared(x, k, every_second_column(v)).agrees()
 
 
 @pytest.mark.graded("attend_shared", "memory")
@@ -422,9 +429,10 @@ def test_pages_with_a_scale_of_zero_and_a_table_of_other_strides(drill):
 
 @pytest.mark.graded("attend_paged", "memory")
 def test_a_cache_laid_out_heads_first(drill):
-    """With every second column of it, and q alike."""
+    """With every second column of it, and of q, or q heads first too."""
     q, kv_cache, *table = paged_case(drill.rng, Hq=4, Hkv=2, D=5)
-    drill.attend_paged(turned(q), heads_first(kv_cache), *table).agrees()
+    for x in strided(q):
+        drill.attend_paged(x, heads_first(kv_cache), *table).agrees()
 
 
 @pytest.mark.graded("attend_paged", "memory")
@@ -542,7 +550,8 @@ def test_prefix_and_pages_taken_from_one_cache(drill):
     """The cache is laid out heads first, and the prefix is a view of a page."""
     q, _, _, kv_cache, indptr, *more = cascade_case(drill.rng, lengths=(150, 5), index=torch.int64, before=1, Hkv=2)
     kv_cache = heads_first(kv_cache)
-    drill.cascade(turned(q), *kv_cache[int(more[0][indptr[0]])], kv_cache, indptr, *more).agrees()
+    for x in strided(q):
+        drill.cascade(x, *kv_cache[int(more[0][indptr[0]])], kv_cache, indptr, *more).agrees()
 
 
 @pytest.mark.graded("cascade", "memory")
@@ -711,10 +720,11 @@ def test_levels_with_a_scale_of_zero_and_tables_of_other_strides(drill):
 
 @pytest.mark.graded("multi_level_cascade", "memory")
 def test_group_of_seven_query_heads_and_head_size_five(drill):
-    """In a cache laid out heads first, with every second column of it, as q is, with two KV heads."""
+    """In a cache laid out heads first, as q is, with two KV heads; then with every second column of q."""
     bounds, lengths = [[0, 1, 3], [1, 2, 3]], [[9, 4], [3, 3]]
     q, kv_cache, levels = level_case(drill.rng, bounds, lengths, B=3, Hq=14, Hkv=2, D=5, page_size=3)
-    drill.multi_level_cascade(turned(q), heads_first(kv_cache), levels).agrees()
+    for x in strided(q):
+        drill.multi_level_cascade(x, heads_first(kv_cache), levels).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "memory")
