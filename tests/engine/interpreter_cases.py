@@ -681,6 +681,34 @@ def a_scaled_product_is_announced():
     return "ran"
 
 
+@triton.jit
+def power_kernel(x_ptr, o_ptr, B: tl.constexpr):
+    tl.store(o_ptr + tl.arange(0, B), tl.exp2(tl.load(x_ptr + tl.arange(0, B))))
+
+
+@case
+def powers_too_small_to_be_normal():
+    o = torch.ones(4)
+    power_kernel[(1,)](torch.tensor([-140.0, -126.0, float("-inf"), float("nan")]), o, 4)
+    return o.tolist()
+
+
+@triton.jit
+def shift_kernel(o_ptr, by, B: tl.constexpr):
+    tl.store(o_ptr + tl.arange(0, B), 3 << tl.arange(0, B) + by)
+
+
+@case
+def a_shift_past_the_width():
+    o = torch.zeros(4, dtype=torch.int32)
+    shift_kernel[(1,)](o, 26, 4)
+    try:
+        shift_kernel[(1,)](o, 30, 4)
+    except Exception as error:
+        return [*o.tolist(), str(error)]
+    return "ran"
+
+
 @tl.core._aggregate
 class Sum:
     total: tl.tensor

@@ -75,6 +75,11 @@ RIGHT = {
         WRONG,
         "tl.dot_scaled runs on a GPU only: this grader runs kernels in an interpreter and cannot judge it",
     ),
+    "powers_too_small_to_be_normal": (WRONG, [0.0, 2.0**-126, 0.0, NAN]),
+    "a_shift_past_the_width": (
+        WRONG,
+        [3 << 26, 3 << 27, 3 << 28, 3 << 29, "a shift of 32 bits by 32: undefined, it must be below 32"],
+    ),
     "a_class_of_values_is_announced": (
         WRONG,
         "Sum, a class of values (tl.core._aggregate), runs on a GPU only: this grader runs kernels in an interpreter "

@@ -71,6 +71,15 @@ def handle(values: np.ndarray, dtype: Any) -> Any:
     return plain.TensorHandle(values if values.dtype == wanted else values.astype(wanted), dtype)
 
 
+def within_width(shifted: Any, by: Any) -> Any:
+    """The second operand of a shift, if it leaves every lane defined: of one that is not, a compiler makes anything."""
+    bits = shifted.data.dtype.itemsize * 8
+    beyond = (by.data < 0) | (by.data >= bits)
+    if beyond.any():
+        raise ValueError(f"a shift of {bits} bits by {by.data[beyond].flat[0]}: undefined, it must be below {bits}")
+    return by
+
+
 class Arithmetic(plain.InterpreterBuilder):
     """Everything but memory and program identity."""
 
@@ -123,6 +132,25 @@ class Arithmetic(plain.InterpreterBuilder):
     def unary_op(self, arg: Any, op: Any) -> Any:
         """Element by element."""
         return handle(op(wide(arg)), arg.dtype.scalar)
+
+    def create_exp2(self, arg: Any) -> Any:
+        """2^x; in float32 a result too small to be normal is 0, as a GPU's is."""
+        values = np.exp2(wide(arg))
+        if values.dtype == np.float32:
+            values = np.where(values < np.finfo(np.float32).tiny, np.float32(0), values)
+        return handle(values, arg.dtype.scalar)
+
+    def create_shl(self, lhs: Any, rhs: Any) -> Any:
+        """lhs << rhs."""
+        return self.binary_op(lhs, within_width(lhs, rhs), np.left_shift)
+
+    def create_lshr(self, lhs: Any, rhs: Any) -> Any:
+        """lhs >> rhs, with zeros from the left."""
+        return self.binary_op(lhs, within_width(lhs, rhs), np.right_shift)
+
+    def create_ashr(self, lhs: Any, rhs: Any) -> Any:
+        """lhs >> rhs, with the sign from the left."""
+        return super().create_ashr(lhs, within_width(lhs, rhs))
 
     def create_rsqrt(self, arg: Any) -> Any:
         """1 / √x."""
