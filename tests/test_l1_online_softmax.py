@@ -46,10 +46,13 @@ def scores_and_values(rng, M=2, N=40, D=16, dtype=torch.float32):
 
 
 def some_masked(x):
-    """The scores with some of them -inf: single ones, and all but two of row 0, so that its first blocks hold none."""
+    """The scores with some of them -inf: single ones, and all but two of row 0, so that its first blocks hold none.
+
+    Of row 1 a block of 16 amid others.
+    """
     x = x.clone()
     x[:, ::3] = -math.inf
-    x[0, :-3] = -math.inf
+    x[0, :-3] = x[1, 16:32] = -math.inf
     return x
 
 
@@ -176,6 +179,11 @@ def test_scores_far_from_zero(drill):
 @pytest.mark.graded("softmax_stats", "edge")
 def test_later_blocks_far_above(drill):
     drill.softmax_stats(rising_by_any_gap(rows(drill.rng, M=4)), 16).agrees()
+
+
+@pytest.mark.graded("softmax_stats", "edge")
+def test_bfloat16_beyond_the_range_of_float16(drill):
+    drill.softmax_stats((rows(drill.rng) * 2.0**17).bfloat16(), 16).agrees()
 
 
 @pytest.mark.graded("softmax_stats", "edge")
@@ -311,6 +319,11 @@ def test_first_block_far_above_the_rest(drill):
 @pytest.mark.graded("softmax", "edge")
 def test_later_blocks_far_above_the_first(drill):
     drill.softmax(rising_by_any_gap(rows(drill.rng, M=4)), 16).agrees()
+
+
+@pytest.mark.graded("softmax", "edge")
+def test_softmax_of_bfloat16_beyond_the_range_of_float16(drill):
+    drill.softmax((rows(drill.rng) * 2.0**17).bfloat16(), 16).agrees()
 
 
 @pytest.mark.graded("softmax", "edge")
@@ -477,8 +490,18 @@ def test_attend_with_the_first_block_far_above(drill):
 
 @pytest.mark.graded("attend", "edge")
 def test_attend_with_later_blocks_far_above(drill):
+    """Half precision has no room for exp(12) already."""
     scores, v = scores_and_values(drill.rng, M=4)
-    drill.attend(rising_by_any_gap(scores), v, 16).agrees()
+    for values in (v, v.half()):
+        drill.attend(rising_by_any_gap(scores), values, 16).agrees()
+
+
+@pytest.mark.graded("attend", "edge")
+def test_attend_in_bfloat16_beyond_the_range_of_float16(drill):
+    """The scores, then the values."""
+    scores, v = scores_and_values(drill.rng, dtype=torch.bfloat16)
+    drill.attend(scores * 2.0**17, v, 16).agrees()
+    drill.attend(scores, v * 2.0**20, 16).agrees()
 
 
 @pytest.mark.graded("attend", "edge")

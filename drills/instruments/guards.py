@@ -15,7 +15,7 @@ import torch
 from drills import reserve
 from drills.instruments.geometry import extent
 from drills.instruments.notes import Finding
-from drills.instruments.trees import leaves, replaced
+from drills.instruments.trees import leaves, lists, replaced
 from drills.instruments.views import View
 
 GUARD = 16 << 10
@@ -47,15 +47,25 @@ def place(args: Any, device: str | torch.device = "cpu", names: Iterable[str] = 
             if key not in buffers:
                 buffers[key] = Buffer(tensor, device)
             done[id(tensor)] = buffers[key].add(leaf, position, tensor)
-    return Placed(replaced(args, lambda tensor: done[id(tensor)]), list(buffers.values()))
+    copies = replaced(args, lambda tensor: done[id(tensor)])
+    held = [
+        (leaf, position, items, tuple(items))
+        for position, (name, arg) in enumerate(zip(called, copies, strict=False))
+        for leaf, items in lists(arg, name)
+    ]
+    return Placed(copies, list(buffers.values()), held)
 
 
 @dataclass
 class Placed:
-    """Arguments in guarded memory. args: what the graded function gets."""
+    """Arguments in guarded memory.
+
+    args: what the graded function gets. held: of each list in it a name, the argument's position and what it held.
+    """
 
     args: Any
     buffers: list[Buffer]
+    held: list[tuple[str, int, list, tuple]] = field(default_factory=list)
 
     def findings(self, inplace: Iterable[int] = ()) -> list[Finding]:
         """Inputs changed and guards touched, to be asked after the call; arguments at `inplace` may have changed."""
@@ -63,7 +73,22 @@ class Placed:
         found: list[Finding] = []
         for buffer in self.buffers:
             found += buffer.changed(allowed) + buffer.touched()
-        return found
+        return found + [finding for one in self.held if one[1] not in allowed for finding in list_changed(*one)]
+
+
+def list_changed(name: str, position: int, items: list, before: tuple) -> list[Finding]:
+    """A finding if a list that was handed over holds other items by now, or the same in another order."""
+    if len(items) == len(before) and all(now is then for now, then in zip(items, before, strict=True)):
+        return []
+    how = "other items or another order" if len(items) == len(before) else f"{len(items)} items of {len(before)}"
+    return [
+        Finding(
+            "input_changed",
+            f"the list {name} was changed: it holds {how} now",
+            likely="The caller's list is not yours to change: loop over it, or take a copy with list() first.",
+            expected=f"{name} as it was",
+        )
+    ]
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Tensors inside nested lists, tuples and dicts of arguments: found by name, or replaced.
+"""Tensors inside nested lists, tuples and dicts of arguments: found by name, or replaced. The lists themselves too.
 
 Knows the shape of arguments, nothing of what the instruments do with them.
 """
@@ -21,6 +21,15 @@ def leaves(tree: Any, name: str) -> Iterator[tuple[str, torch.Tensor]]:
     elif isinstance(tree, (list, tuple)):
         for index, item in enumerate(tree):
             yield from leaves(item, f"{name}[{index}]")
+
+
+def lists(tree: Any, name: str) -> Iterator[tuple[str, list]]:
+    """(name, list) of every list in `tree`, the outer one first."""
+    if isinstance(tree, list):
+        yield name, tree
+    if isinstance(tree, (list, tuple)):
+        for index, item in enumerate(tree):
+            yield from lists(item, f"{name}[{index}]")
 
 
 def replaced(tree: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:

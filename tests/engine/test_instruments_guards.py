@@ -66,6 +66,15 @@ def test_nan_in_an_input_is_no_change():
     assert place((torch.full((3,), float("nan")),)).findings() == []
 
 
+@pytest.mark.parametrize("change", [list.clear, list.reverse, lambda items: items.append(items[0])])
+def test_a_list_that_was_changed(change):
+    placed = place(([(torch.zeros(1),), (torch.ones(1),)],), names=["levels"])
+    assert placed.findings() == []
+    change(placed.args[0])
+    assert [finding.kind for finding in placed.findings()] == ["input_changed"]
+    assert placed.findings([0]) == []
+
+
 def test_huge_strides_over_untouched_memory_cost_nothing():
     x = torch.empty_strided((2, 3), (2**31, 1), dtype=torch.float16)
     x.fill_(1)
