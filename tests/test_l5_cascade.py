@@ -112,13 +112,13 @@ def little_weight(rng, B):
     return q, k, v
 
 
-def rising(rng):
-    """q[1, 20, 4], k[140, 1, 4], v alike, float16, for scale 1: query head h scores 0.1 * 1.2^h more with every key.
+def rising(rng, D=80):
+    """q[10, 2, D], k[140, 1, D], v alike, float16, for scale 1: row r of q scores 0.1 * 1.2^r more with every key.
 
     So the max rises by any gap from one block to the next, whatever its size, and in the end by more than 2^128.
     """
-    q, k, v = torch.zeros(1, 20, 4), torch.zeros(140, 1, 4), 1.0 + torch.rand(140, 1, 4, generator=rng)
-    q[0, :, 0], k[:, 0, 0] = 0.1 * 1.2 ** torch.arange(20.0), torch.arange(140.0)
+    q, k, v = torch.zeros(10, 2, D), torch.zeros(140, 1, D), 1.0 + torch.rand(140, 1, D, generator=rng)
+    q[..., 0], k[:, 0, 0] = 0.1 * 1.2 ** torch.arange(20.0).view(10, 2), torch.arange(140.0)
     return q.half(), k.half(), v.half()
 
 
@@ -151,10 +151,10 @@ def as_table(indices, page_size, *ends):
     return indptr, indices, torch.full((len(ends),), page_size, dtype=torch.int32)
 
 
-def as_levels(indices, page_size, *ends):
-    """One level a run of pages, each for request 0."""
+def as_levels(indices, page_size, *ends, requests=1):
+    """One level a run of pages, each for the first requests."""
     indptr, _, last = as_table(indices, page_size, *ends)
-    group = torch.tensor([0, 1], dtype=torch.int32)
+    group = torch.tensor([0, requests], dtype=torch.int32)
     return [(group, indptr[i : i + 2], indices, last[i : i + 1]) for i in range(len(ends))]
 
 
@@ -212,7 +212,7 @@ def test_prefix_of_any_length(drill, keys, D):
 @pytest.mark.graded("attend_shared", "edge")
 def test_a_head_of_320_columns(drill):
     """In half precision: a block of float32 may not fit in shared memory."""
-    drill.attend_shared(*shared_case(drill.rng, D=320, dtype=torch.float16)).agrees()
+    drill.attend_shared(*shared_case(drill.rng, D=192)).agrees()
 
 
 @pytest.mark.graded("attend_shared", "edge")
@@ -228,7 +228,7 @@ def test_parts_of_the_prefix_that_nearly_cancel(drill):
 
 @pytest.mark.graded("attend_shared", "edge")
 def test_bfloat16_beyond_the_range_of_float16(drill):
-    drill.attend_shared(*beyond_float16(*shared_case(drill.rng))).agrees()
+    drill.attend_shared(*beyond_float16(*shared_case(drill.rng, D=80, P=70))).agrees()
 
 
 @pytest.mark.graded("attend_shared", "edge")
@@ -359,7 +359,7 @@ def test_keys_of_little_weight_count_in_pages(drill):
 def test_scores_that_rise_from_page_to_page(drill):
     q, k, v = rising(drill.rng)
     kv_cache, indices = as_pages(k, v, 7)
-    drill.attend_paged(q, kv_cache, *as_table(indices, 7, 20), 1.0).agrees()
+    drill.attend_paged(q, kv_cache, *as_table(indices.repeat(10), 7, *range(20, 201, 20)), 1.0).agrees()
 
 
 @pytest.mark.graded("attend_paged", "edge")
@@ -372,14 +372,14 @@ def test_pages_that_nearly_cancel(drill):
 
 @pytest.mark.graded("attend_paged", "edge")
 def test_pages_of_bfloat16_beyond_the_range_of_float16(drill):
-    q, kv_cache, *table = paged_case(drill.rng)
+    q, kv_cache, *table = paged_case(drill.rng, D=80, lengths=(5, 70))
     drill.attend_paged(*beyond_float16(q, kv_cache), *table).agrees()
 
 
 @pytest.mark.graded("attend_paged", "edge")
 def test_requests_without_pages_are_empty_states(drill):
     """Its neighbor has 320 columns: more than a tile of 256."""
-    q, *pages = paged_case(drill.rng, (0, 9), D=320, dtype=torch.float16)
+    q, *pages = paged_case(drill.rng, (0, 9), D=192)
     v, s = drill.attend_paged(q, *pages).agrees()
     assert (v[0] == 0).all() and (s[0] == -math.inf).all()
 
@@ -493,12 +493,12 @@ def test_own_keys_of_little_weight_count(drill):
 def test_scores_that_rise_along_both_sides(drill):
     q, k, v = rising(drill.rng)
     kv_cache, indices = as_pages(k[70:], v[70:], 7)
-    drill.cascade(q, k[:70], v[:70], kv_cache, *as_table(indices, 7, 10), 1.0).agrees()
+    drill.cascade(q, k[:70], v[:70], kv_cache, *as_table(indices.repeat(10), 7, *range(10, 101, 10)), 1.0).agrees()
 
 
 @pytest.mark.graded("cascade", "edge")
 def test_a_cascade_in_bfloat16_beyond_the_range_of_float16(drill):
-    q, k, v, kv_cache, *table = cascade_case(drill.rng)
+    q, k, v, kv_cache, *table = cascade_case(drill.rng, D=80, P=37)
     drill.cascade(*beyond_float16(q, k, v, kv_cache), *table).agrees()
 
 
@@ -676,14 +676,15 @@ def test_a_level_of_little_weight_counts(drill):
 
 @pytest.mark.graded("multi_level_cascade", "edge")
 def test_scores_that_rise_from_level_to_level(drill):
-    q, k, v = rising(drill.rng)
+    q, k, v = rising(drill.rng, D=16)
     kv_cache, indices = as_pages(k, v, 7)
-    drill.multi_level_cascade(q, kv_cache, as_levels(indices, 7, 10, 20), 1.0).agrees()
+    drill.multi_level_cascade(q, kv_cache, as_levels(indices, 7, 10, 20, requests=10), 1.0).agrees()
 
 
 @pytest.mark.graded("multi_level_cascade", "edge")
 def test_levels_in_bfloat16_beyond_the_range_of_float16(drill):
-    q, kv_cache, levels = level_case(drill.rng, [[0, 4], [0, 1, 4]], [[7], [3, 9]])
+    bounds, lengths = [[0, 3], [0, 1, 3], [0, 1, 2, 3]], [[21], [6, 9], [1, 5, 0]]
+    q, kv_cache, levels = level_case(drill.rng, bounds, lengths, B=3)
     drill.multi_level_cascade(*beyond_float16(q, kv_cache), levels).agrees()
 
 
