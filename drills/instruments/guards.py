@@ -73,10 +73,12 @@ class Placed:
         found: list[Finding] = []
         for buffer in self.buffers:
             found += buffer.changed(allowed) + buffer.touched()
-        return found + [finding for one in self.held if one[1] not in allowed for finding in list_changed(*one)]
+        for name, position, items, before in self.held:
+            found += [] if position in allowed else list_changed(name, items, before)
+        return found
 
 
-def list_changed(name: str, position: int, items: list, before: tuple) -> list[Finding]:
+def list_changed(name: str, items: list, before: tuple) -> list[Finding]:
     """A finding if a list that was handed over holds other items by now, or the same in another order."""
     if len(items) == len(before) and all(now is then for now, then in zip(items, before, strict=True)):
         return []

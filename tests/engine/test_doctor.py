@@ -125,6 +125,10 @@ def test_versions_that_are_not_known_are_tried_before_an_answer_is_called_wrong(
     assert environment.examined(wrong(UNKNOWN)).grader_error == ""
 
 
+def test_the_readme_names_the_pythons_that_are_tested():
+    assert f"On Linux with Python {environment.SHOWN_PYTHONS}," in (doctor_checks.ROOT / "README.md").read_text()
+
+
 def test_so_is_a_python_that_is_newer_than_those_tested(monkeypatch):
     problem = Finding("problem", "the instruments find fault with a right kernel")
     monkeypatch.setattr(doctor_checks, "results", lambda: [problem])
